@@ -1,0 +1,125 @@
+"""The keeper: watches what one sandbox's processes use together, and ends the largest when it is too much.
+
+RLIMIT_AS bounds each process; only a look from outside sees their sum, shared memory and memfds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import threading
+from pathlib import Path
+
+PERIOD = 0.05
+MEMFD_EVERY = 10
+PAGE = resource.getpagesize()
+
+
+class MemoryKeeper(threading.Thread):
+    """Looks every 50 ms at the processes below `top`; ends the largest one that may be ended above the limit.
+
+    `spared` are pids as the sandbox numbers them (the warm parent, the notebook's process) that go last.
+    """
+
+    def __init__(self, top: int, limit: int, warm: int) -> None:
+        super().__init__(name="memory-keeper", daemon=True)
+        self.top, self.limit, self.warm = top, limit, warm
+        self.spared: set[int] = {1, warm}
+        self.last_resort: int | None = None
+        self.ended = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        rounds = 0
+        base = 0
+        while not self.stopped.wait(PERIOD):
+            rounds += 1
+            pids = [self.top, *tree(self.top)]
+            resident = {pid: resident_bytes(pid) for pid in pids}
+            if not base:
+                base = next((resident[pid] for pid in pids if pid_inside(pid) == self.warm), 0)
+            if not base:
+                continue
+            upper = sum(max(0, size - base) for size in resident.values())
+            if rounds % MEMFD_EVERY == 0:
+                upper += memfd_bytes(pids)
+            if upper > self.limit:
+                self.look_closely(pids)
+
+    def look_closely(self, pids: list[int]) -> None:
+        """Sums proportional set sizes, and acts when even that is above the limit."""
+        own = {pid: pid_inside(pid) for pid in pids}
+        sizes = {pid: proportional_bytes(pid) for pid in pids if own[pid] not in self.spared}
+        if sum(sizes.values()) + memfd_bytes(list(sizes)) <= self.limit:
+            return
+        candidates = [pid for pid in sizes if own[pid] != self.last_resort] or list(sizes)
+        if candidates:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(max(candidates, key=lambda pid: sizes[pid]), signal.SIGKILL)
+                self.ended += 1
+
+    def stop(self) -> None:
+        """Ends the watch."""
+        self.stopped.set()
+        self.join()
+
+
+def tree(top: int) -> list[int]:
+    """A process's descendants, from the kernel's own lists of children; empty where it keeps none."""
+    found, waiting = [], [top]
+    while waiting:
+        pid = waiting.pop()
+        with contextlib.suppress(OSError, ValueError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                children = [int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+                found += children
+                waiting += children
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process, 0 when it has gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def proportional_bytes(pid: int) -> int:
+    """Memory of a process with shared pages divided among their users; resident memory where that is closed."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
+    except (OSError, IndexError, ValueError):
+        pass
+    return resident_bytes(pid)
+
+
+def memfd_bytes(pids: list[int]) -> int:
+    """Memory held in memfds, which no process's resident size need show."""
+    total, seen = 0, set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    path = f"/proc/{pid}/fd/{name}"
+                    if os.readlink(path).startswith("/memfd:"):
+                        status = os.stat(path)
+                        if status.st_ino not in seen:
+                            seen.add(status.st_ino)
+                            total += status.st_blocks * 512
+    return total
+
+
+def pid_inside(pid: int) -> int:
+    """The pid under which the innermost namespace knows a process; 0 when it has gone."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    except (OSError, ValueError):
+        pass
+    return 0
