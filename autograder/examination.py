@@ -1,0 +1,154 @@
+"""One submission under examination: a case's `compare` and `observe`, and the verdicts they end in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.compare import Difference, differences
+from autograder.errors import UnusableAssignment
+from autograder.isolation.notebook_run import MEMORY, Lost, NotebookRun
+from autograder.isolation.observation import Reply
+from autograder.probes import PackedProbe, pack
+from autograder.reference import Reference
+from autograder.results import Outcome
+from autograder.verdict import Verdict
+
+MOST_DIFFERENCES = 8
+MEMORY_HINT = "It used more memory than a submission may: look for something that grows without end."
+EXIT_HINT = "It called exit() or sys.exit(), which ends Python: return the result instead."
+
+LOST_HINTS = {
+    "timeout": "It ran out of time: look for an endless loop, or for work that could be done once.",
+    "crashed": "It ended the whole Python process ({why}).",
+    "error": "What it returned could not be read.",
+}
+
+
+class Examination:
+    """What the cases of one submission ask, answered by its worker and by the reference."""
+
+    def __init__(self, run: NotebookRun, reference: Reference) -> None:
+        self.run = run
+        self.reference = reference
+        self.observations = 0
+        self._replies: dict[tuple[str, tuple[str, ...]], Reply | Lost] = {}
+
+    def observe(
+        self, probe: Callable[..., Any], inputs: tuple[Any, ...], *, seconds: float, forbid: tuple[str, ...] = ()
+    ) -> Any:
+        """The student's observation; raises `Verdict` when there is none. Asked twice, it runs once."""
+        return self._observe(probe, pack(probe, inputs), seconds, forbid, question="")
+
+    def compare(
+        self,
+        probe: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        *,
+        seconds: float,
+        forbid: tuple[str, ...] = (),
+        rtol: float | None = None,
+        atol: float | None = None,
+        question: str = "",
+    ) -> None:
+        """Runs the probe on both sides; raises `Verdict` unless the observations agree."""
+        packed = pack(probe, inputs)
+        expected = self.reference.observe(probe, packed)
+        if expected.kind != "observation":
+            code = probe.__code__
+            raise UnusableAssignment(
+                f"{code.co_filename}:{code.co_firstlineno}: probe {probe.__name__} fails on the solutions: "
+                f"{expected.facts.get('message', expected.kind)}"
+            )
+        student = self._observe(probe, packed, seconds, forbid, question)
+        found = list(differences(student, expected.value, rtol=rtol, atol=atol))
+        if not found:
+            return
+        hint = self._diagnose(probe, packed, student, question, rtol, atol) or found[0].hint
+        raise Verdict("failed", _sentence(hint), _listed(found))
+
+    def _observe(
+        self, probe: Callable[..., Any], packed: PackedProbe, seconds: float, forbid: tuple[str, ...], question: str
+    ) -> Any:
+        key = (packed.digest, forbid)
+        if key not in self._replies:
+            self._replies[key] = self.run.observe(packed, seconds=seconds, forbid=forbid)
+        reply = self._replies[key]
+        if isinstance(reply, Lost):
+            outcome: Outcome = reply.outcome if reply.outcome in ("timeout", "crashed") else "error"  # type: ignore[assignment]
+            hint = MEMORY_HINT if reply.why == MEMORY else LOST_HINTS[outcome].format(why=reply.why)
+            raise Verdict(outcome, hint, reply.why)
+        if reply.kind != "observation":
+            raise self._no_observation(probe, packed, reply, question)
+        self.observations += 1
+        return reply.value
+
+    def _no_observation(self, probe: Callable[..., Any], packed: PackedProbe, reply: Reply, question: str) -> Verdict:
+        facts = reply.facts
+        match reply.kind:
+            case "missing" if facts.get("unfilled"):
+                return Verdict("missing", f"`{facts.get('name')}` is not filled in yet.")
+            case "missing":
+                name = facts.get("name")
+                return Verdict("missing", f"`{name}` is not defined: was its cell deleted, or did it fail to run?")
+            case "shortcut":
+                names = ", ".join(map(str, facts.get("names") or []))
+                return Verdict("failed", f"This is to be written by hand, but it calls the library's own: {names}.")
+            case "raised" if facts.get("type") == "SystemExit":
+                return Verdict("error", EXIT_HINT, str(facts.get("message")))
+            case "raised":
+                message = str(facts.get("message"))
+                hint = self._diagnose_exception(probe, packed, reply, question)
+                return Verdict("error", hint or f"It raised {message}", message)
+        return Verdict("error", LOST_HINTS["error"], f"a reply of kind {reply.kind}")
+
+    def _suspects(self, question: str) -> list[Any]:
+        """Known mistakes, those of the question first."""
+        return sorted(self.reference.mistakes, key=lambda mistake: mistake.question != question)
+
+    def _diagnose(
+        self,
+        probe: Callable[..., Any],
+        packed: PackedProbe,
+        student: Any,
+        question: str,
+        rtol: float | None,
+        atol: float | None,
+    ) -> str | None:
+        """The hint of the first known mistake that observes just what the student's code does."""
+        for mistake in self._suspects(question):
+            reply = self.reference.observe(probe, packed, mistake)
+            if reply.kind == "observation" and not _differs(student, reply.value, rtol, atol):
+                return str(mistake.hint)
+        return None
+
+    def _diagnose_exception(
+        self, probe: Callable[..., Any], packed: PackedProbe, reply: Reply, question: str
+    ) -> str | None:
+        for mistake in self._suspects(question):
+            if mistake.question != question:
+                continue
+            known = self.reference.observe(probe, packed, mistake)
+            same_type = known.kind == "raised" and known.facts.get("type") == reply.facts.get("type")
+            if same_type and str(known.facts.get("message")) in str(reply.facts.get("message")):
+                return f"It raised {reply.facts.get('message')}. {mistake.hint}"
+        return None
+
+
+def _differs(student: Any, other: Any, rtol: float | None, atol: float | None) -> bool:
+    try:
+        return any(True for _ in differences(student, other, rtol=rtol, atol=atol))
+    except TypeError:
+        return True
+
+
+def _sentence(text: str) -> str:
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _listed(found: list[Difference]) -> str:
+    lines = [difference.detail or difference.hint for difference in found[:MOST_DIFFERENCES]]
+    if len(found) > MOST_DIFFERENCES:
+        lines.append(f"… and {len(found) - MOST_DIFFERENCES} more")
+    return "\n".join(lines)
