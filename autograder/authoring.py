@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
+import linecache
 import sys
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
+from autograder.errors import UnusableAssignment
 from autograder.verdict import Verdict
 
 
@@ -51,9 +53,29 @@ def _register(definition: Any, variant: Variant) -> Variant:
 
 
 def _variant_source(definition: Callable[..., Any] | type) -> str:
-    lines = textwrap.dedent(inspect.getsource(definition)).splitlines(keepends=True)
-    first = next(i for i, line in enumerate(lines) if line.startswith(("def ", "class ")))
-    return "".join(lines[first:])
+    """The definition's source without the decorator that registers it.
+
+    A file holds many definitions of one name, so it is found by its line, not by its name.
+    """
+    function = definition
+    if isinstance(definition, type):
+        function = next(member for member in vars(definition).values() if isinstance(member, FunctionType))
+    code = function.__code__  # type: ignore[union-attr]
+    text = "".join(linecache.getlines(code.co_filename))
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first <= code.co_firstlineno <= (node.end_lineno or first):
+                kept = [d for d in node.decorator_list if not _registers(d)]
+                decorators = [f"@{ast.get_source_segment(text, decorator)}\n" for decorator in kept]
+                lines = text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno]
+                return "".join(decorators + lines)
+    raise UnusableAssignment(f"{code.co_filename}:{code.co_firstlineno}: only top-level definitions can be registered")
+
+
+def _registers(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return isinstance(called, ast.Name) and called.id in ("mistake", "alternative")
 
 
 def mistake(question: str, name: str, *, hint: str, caught_by: str | tuple[str, ...]) -> Callable[[Any], Variant]:

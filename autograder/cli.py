@@ -136,7 +136,10 @@ def diff(old: Path, new: Path) -> int:
 @cli.command()
 @click.argument("names", metavar="[HW]...", nargs=-1)
 @click.option("--repeat", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="How many times.")
-def validate(names: Sequence[str], repeat: int) -> int:
+@click.option(
+    "--every", metavar="N", type=click.IntRange(min=1), default=1, help="Every N-th mistake and alternative only."
+)
+def validate(names: Sequence[str], repeat: int, every: int) -> int:
     """Proves that the grading is right.
 
     Solutions and alternatives must get full marks, and each known mistake must be caught by the case that should.
@@ -147,7 +150,7 @@ def validate(names: Sequence[str], repeat: int) -> int:
     """
     from autograder.commands import authors
 
-    return authors.validate(names, repeat)
+    return authors.validate(names, repeat, every)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from autograder.isolation.observation import Unsupported
+from autograder.worker.exceptions import Raised
 
 # Room for another right order of operations, in units of the largest expected entry.
 RELATIVE = {
@@ -41,7 +42,9 @@ def differences(
     largest expected magnitude of the array, by dtype, unless `rtol` or `atol` are given.
     """
     where = f"`{path}`" if path else "the result"
-    if isinstance(student, Unsupported):
+    if isinstance(student, Raised) or isinstance(expected, Raised):
+        yield from _exception_differences(student, expected, path, where)
+    elif isinstance(student, Unsupported):
         yield Difference(path, f"{where} is of a type that cannot be compared: {student.what}")
     elif expected is not None and student is None:
         yield Difference(path, f"{where} is None: is something not returned, or not filled in yet?")
@@ -59,6 +62,15 @@ def differences(
         yield from _sequence_differences(student, expected, rtol, atol, path, where)
     else:
         raise TypeError(f"the reference's observation holds a {type(expected).__name__}")
+
+
+def _exception_differences(student: Any, expected: Any, path: str, where: str) -> Iterator[Difference]:
+    if not isinstance(student, Raised):
+        yield Difference(path, f"{where}: it should have been refused with an exception")
+    elif not isinstance(expected, Raised):
+        yield Difference(path, f"{where}: it raised {student.message}", f"{path}: {student.message}")
+    elif student.type != expected.type:
+        yield Difference(path, f"{where}: it raised {student.message}, another exception than the one asked for")
 
 
 def _tensor(value: torch.Tensor | np.ndarray) -> torch.Tensor:

@@ -13,6 +13,7 @@ from autograder.probes import PackedProbe, pack
 from autograder.reference import Reference
 from autograder.results import Outcome
 from autograder.verdict import Verdict
+from autograder.worker.exceptions import Raised
 
 MOST_DIFFERENCES = 8
 MEMORY_HINT = "It used more memory than a submission may: look for something that grows without end."
@@ -50,8 +51,9 @@ class Examination:
         rtol: float | None = None,
         atol: float | None = None,
         question: str = "",
+        part: str | None = None,
     ) -> None:
-        """Runs the probe on both sides; raises `Verdict` unless the observations agree."""
+        """Runs the probe on both sides; raises `Verdict` unless the observations (or this part of them) agree."""
         packed = pack(probe, inputs)
         expected = self.reference.observe(probe, packed)
         if expected.kind != "observation":
@@ -61,11 +63,17 @@ class Examination:
                 f"{expected.facts.get('message', expected.kind)}"
             )
         student = self._observe(probe, packed, seconds, forbid, question)
-        found = list(differences(student, expected.value, rtol=rtol, atol=atol))
+
+        def found_against(value: Any) -> list[Difference]:
+            return list(differences(_part(student, part), _part(value, part), rtol=rtol, atol=atol))
+
+        found = found_against(expected.value)
         if not found:
             return
-        hint = self._diagnose(probe, packed, student, question, rtol, atol) or found[0].hint
-        raise Verdict("failed", _sentence(hint), _listed(found))
+        hint = self._diagnose(probe, packed, question, found_against)
+        if isinstance(raised := _part(student, part), Raised):
+            raise Verdict("error", f"It raised {raised.message}" + (f". {hint}" if hint else ""), raised.message)
+        raise Verdict("failed", _sentence(hint or found[0].hint), _listed(found))
 
     def _observe(
         self, probe: Callable[..., Any], packed: PackedProbe, seconds: float, forbid: tuple[str, ...], question: str
@@ -110,15 +118,13 @@ class Examination:
         self,
         probe: Callable[..., Any],
         packed: PackedProbe,
-        student: Any,
         question: str,
-        rtol: float | None,
-        atol: float | None,
+        found_against: Callable[[Any], list[Difference]],
     ) -> str | None:
         """The hint of the first known mistake that observes just what the student's code does."""
         for mistake in self._suspects(question):
             reply = self.reference.observe(probe, packed, mistake)
-            if reply.kind == "observation" and not _differs(student, reply.value, rtol, atol):
+            if reply.kind == "observation" and not found_against(reply.value):
                 return str(mistake.hint)
         return None
 
@@ -135,11 +141,11 @@ class Examination:
         return None
 
 
-def _differs(student: Any, other: Any, rtol: float | None, atol: float | None) -> bool:
-    try:
-        return any(True for _ in differences(student, other, rtol=rtol, atol=atol))
-    except TypeError:
-        return True
+def _part(observation: Any, part: str | None) -> Any:
+    """The named entry of an observation; the observation itself when it has none of that name."""
+    if part is None or not isinstance(observation, dict):
+        return observation
+    return observation.get(part)
 
 
 def _sentence(text: str) -> str:

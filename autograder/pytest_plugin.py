@@ -38,27 +38,25 @@ def _opened(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Examinat
     """Opens an examination per assignment when none is under way, and ends them with the session."""
     from contextlib import ExitStack
 
-    examinations = request.config.stash[EXAMINATIONS]
-    with ExitStack() as stack:
-
-        def opened(name: str) -> Examination:
-            if name not in examinations:
-                examinations[name] = stack.enter_context(_examination(name, request.config))
-            return examinations[name]
-
-        yield opened
-
-
-def _examination(name: str, config: pytest.Config) -> Any:
     from autograder.errors import AutograderError, UnreadableSubmission
     from autograder.grading import examination_of
     from autograder.project import load_assignment
 
-    try:
-        assignment = load_assignment(name)
-        return examination_of(assignment, config.getoption("--submission"), config.getoption("--isolation"))
-    except (AutograderError, UnreadableSubmission) as error:
-        raise pytest.UsageError(str(error)) from None
+    config = request.config
+    submission, isolation = config.getoption("--submission"), config.getoption("--isolation")
+    examinations = config.stash[EXAMINATIONS]
+    with ExitStack() as stack:
+
+        def opened(name: str) -> Examination:
+            if name not in examinations:
+                try:
+                    assignment = load_assignment(name)
+                    examinations[name] = stack.enter_context(examination_of(assignment, submission, isolation))
+                except (AutograderError, UnreadableSubmission, OSError) as error:
+                    pytest.exit(f"autograder: {submission or name}: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+            return examinations[name]
+
+        yield opened
 
 
 @pytest.fixture
@@ -74,7 +72,7 @@ def _case(request: pytest.FixtureRequest, _opened: Callable[[str], Examination])
 
 @pytest.fixture
 def compare(_case: tuple[Examination, float, str]) -> Callable[..., None]:
-    """`compare(probe, *inputs, rtol=None, atol=None, forbid=())`: both sides run the probe and must agree."""
+    """`compare(probe, *inputs, rtol=None, atol=None, forbid=(), part=None)`: both sides run it and must agree."""
     examination, seconds, question = _case
 
     def run(
@@ -83,9 +81,12 @@ def compare(_case: tuple[Examination, float, str]) -> Callable[..., None]:
         rtol: float | None = None,
         atol: float | None = None,
         forbid: tuple[str, ...] = (),
+        part: str | None = None,
     ) -> None:
         __tracebackhide__ = True
-        examination.compare(probe, inputs, seconds=seconds, forbid=forbid, rtol=rtol, atol=atol, question=question)
+        examination.compare(
+            probe, inputs, seconds=seconds, forbid=forbid, rtol=rtol, atol=atol, question=question, part=part
+        )
 
     return run
 

@@ -14,6 +14,7 @@ from tests.support import HW4, ROOT, TINY
 
 collect_ignore = ["projects"]
 
+
 @pytest.fixture(scope="session")
 def tiny() -> Assignment:
     """An assignment of two questions with limits of a second."""
@@ -60,5 +61,3 @@ def tiny_solution(tiny: Assignment) -> str:
 def hw4_solution(hw4: Assignment) -> str:
     """The real assignment's right answers, as one cell."""
     return hw4.solutions.read_text(encoding="utf-8")
-
-

@@ -91,7 +91,10 @@ BAD_FUNCTIONS = {
     "kills all": ("import os\n    os.kill(-1, 9)", "failed"),
     "segfault": ("import ctypes\n    ctypes.string_at(0)", "crashed"),
     "endless loop": ("while True: pass", "timeout"),
-    "endless loop that swallows": ("while True:\n        try:\n            while True: pass\n        except: pass", "timeout"),
+    "endless loop that swallows": (
+        "while True:\n        try:\n            while True: pass\n        except: pass",
+        "timeout",
+    ),
     "sleeps": ("import time\n    time.sleep(1000)", "timeout"),
     "recursion": ("return scale(x)", "error"),
     "raises": ("raise ValueError('no')", "error"),
@@ -199,7 +202,9 @@ def test_demonstration_cells_are_left_out(tiny, tiny_sandbox):
 
 def test_nothing_of_one_submission_reaches_the_next(grade):
     leaving = "open('/tmp/left', 'w').write('x')\nimport builtins, torch\nbuiltins.left = torch.left = 1\n"
-    looking = "import os, builtins, torch\nassert not os.path.exists('/tmp/left')\nassert os.listdir('/dev/shm') == []\n"
+    looking = (
+        "import os, builtins, torch\nassert not os.path.exists('/tmp/left')\nassert os.listdir('/dev/shm') == []\n"
+    )
     looking += "assert not hasattr(builtins, 'left') and not hasattr(torch, 'left')\n"
     first = grade(TORCH, leaving, SCALE, TALLY, METER)
     second = grade(TORCH, looking, SCALE, TALLY, METER)

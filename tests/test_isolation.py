@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="is
 AS_ROOT = os.geteuid() == 0
 ORDINARY_UID = 4242
 
-# Without a uid of its own, a worker may signal the warm parent, which is then replaced; nothing of the grader's is there.
+# Without a uid of its own, a worker may signal the warm parent, which is then replaced; it holds nothing of value.
 SAME_UID = {"parent signalled", "parent limited"}
 
 
@@ -44,7 +44,13 @@ def as_ordinary_user() -> list[str]:
     """Command prefix: an unprivileged user, as on an instructor's laptop."""
     if not AS_ROOT:
         return []
-    drop = [f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+    drop = [
+        f"--reuid={ORDINARY_UID}",
+        f"--regid={ORDINARY_UID}",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+    ]
     return [find_bwrap(), *interpreter_made_visible(), "--", "setpriv", *drop]
 
 
@@ -128,7 +134,15 @@ def test_uid_refuses_a_project_that_others_can_read(project, port):
 def test_none_reaches_what_the_others_hide(project, port):
     """The same attack without isolation: it shows that the attack works."""
     found = attack([], "none", project, port)
-    reached = {"hidden cases", "solutions", "results", "another submission", "found by name", "network", "grader signalled"}
+    reached = {
+        "hidden cases",
+        "solutions",
+        "results",
+        "another submission",
+        "found by name",
+        "network",
+        "grader signalled",
+    }
     assert reached <= set(found["reached"])
     assert "NOT ISOLATED" in " ".join(found["in_force"])
 
@@ -160,6 +174,8 @@ def test_a_project_below_a_bound_folder_is_hidden(tmp_path, monkeypatch):
     assignment = load_assignment("tiny", project)
     worker = ROOT / "autograder" / "worker"
     command = bwrap.command(worker, None, assignment.root, 16)
-    listing = subprocess.run([*command, "--", "ls", str(tmp_path / "venv"), str(project)], capture_output=True, text=True)
+    listing = subprocess.run(
+        [*command, "--", "ls", str(tmp_path / "venv"), str(project)], capture_output=True, text=True
+    )
     assert listing.returncode == 0, listing.stderr
     assert "course" in listing.stdout and "solutions" not in listing.stdout

@@ -72,7 +72,7 @@ def _descendants(pid: int) -> list[psutil.Process]:
 def launch(mode: str, assignment: Assignment) -> Launched:
     """Starts a warm parent under `mode` (bwrap, uid or none); raises IsolationUnavailable with one line."""
     files = assignment.files if assignment.files.is_dir() else None
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     words = tempfile.TemporaryFile()  # noqa: SIM115
     if mode == "bwrap":
         prefix = [*bwrap.command(WORKER, files, assignment.root, SCRATCH_MB), "--"]
@@ -83,10 +83,12 @@ def launch(mode: str, assignment: Assignment) -> Launched:
         prefix = []
         if mode == "uid":
             refuse_readable(assignment)
+            refuse_unreachable_interpreter()
     settings = {
         "preload": list(assignment.preload),
         "own_namespace": mode == "bwrap",
         "scratch": str(scratch),
+        "remove": str(remove) if remove else None,
     }
     python = [sys.executable, "-s", "-P", "-c", START, str(there.fileno()), json.dumps(settings), str(library)]
     try:
@@ -133,6 +135,17 @@ def refuse_readable(assignment: Assignment) -> None:
             raise IsolationUnavailable(
                 f"isolation 'uid' needs {path} closed to other users: "
                 f"chmod 700 {assignment.root}/assignments {assignment.root}/solutions, then run again"
+            )
+
+
+def refuse_unreachable_interpreter() -> None:
+    """Raises IsolationUnavailable when another uid could not run this Python: every answer would seem missing."""
+    for folder in bwrap.interpreter_folders():
+        closed = [path for path in (folder, *folder.parents) if not path.stat().st_mode & 0o001]
+        if closed:
+            raise IsolationUnavailable(
+                f"isolation 'uid' needs a Python that other users can run; {closed[-1]} is closed to them: "
+                "install it elsewhere, or chmod o+x that folder"
             )
 
 

@@ -13,6 +13,7 @@ import safetensors.torch
 import torch
 
 from autograder.worker.encode import HEADER, MAGIC, MAX_ARRAY_BYTES, MAX_ARRAYS, MAX_DEPTH, MAX_NODES
+from autograder.worker.exceptions import Raised
 
 MOST_DOCUMENT = 8 << 20
 MOST_ARRAYS = MAX_ARRAY_BYTES + (2 << 20)
@@ -199,6 +200,9 @@ class _Decoder:
     def read_ndarray(self, _: int, key: Any) -> np.ndarray:
         array: np.ndarray = self.arrays[_only(str, key)].numpy()
         return array
+
+    def read_raised(self, _: int, type: Any, message: Any) -> Raised:
+        return Raised(str(_only(str, type))[:200], str(_only(str, message))[:2000])
 
     def read_unsupported(self, _: int, what: Any) -> Unsupported:
         return Unsupported(_only(str, what)[:200])

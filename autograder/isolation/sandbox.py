@@ -13,10 +13,11 @@ from autograder.errors import IsolationUnavailable
 from autograder.isolation.launch import START_SECONDS, Launched, launch, unused_uid
 from autograder.isolation.memory import MemoryKeeper
 from autograder.project import Assignment
-from autograder.worker.frames import send_frame
+from autograder.worker.frames import receive_frame, send_frame
 
 MODES = ("auto", "bwrap", "uid", "none")
 ANSWER_SECONDS = 20.0
+MOST_ANSWER = 64 << 10
 PROCESSES = 128
 NO_BWRAP = (
     "bubblewrap cannot start here ({why}); ways out: enable user namespaces or your distribution's AppArmor profile "
@@ -74,14 +75,21 @@ class Sandbox:
         self.launched = launch(self.mode, self.assignment)
         self.launched.control.settimeout(START_SECONDS)
         try:
-            answer = json.loads(self.launched.control.recv(65536))
-        except (OSError, ValueError):
+            answer = self._answer()
+        except (OSError, ValueError, EOFError):
             with contextlib.suppress(Exception):
                 self.launched.process.wait(timeout=1)
             why = self.launched.last_words() or "it did not start"
             self.close()
             raise IsolationUnavailable(f"isolation {self.mode!r} cannot be had: {why}") from None
         self.warm_pid = int(answer["pid"])
+
+    def _answer(self) -> Any:
+        assert self.launched is not None
+        frame = receive_frame(self.launched.control, MOST_ANSWER)
+        if frame is None:
+            raise EOFError("the warm parent has ended")
+        return json.loads(frame[0])
 
     def close(self) -> None:
         """Ends the warm parent and whatever is left in its sandbox."""
@@ -102,9 +110,9 @@ class Sandbox:
         control = self.launched.control
         control.settimeout(seconds)
         try:
-            socket.send_fds(control, [json.dumps(command).encode()], [] if descriptor is None else [descriptor])
-            answer = json.loads(control.recv(65536))
-        except (OSError, ValueError) as error:
+            send_frame(control, json.dumps(command).encode(), [] if descriptor is None else [descriptor])
+            answer = self._answer()
+        except (OSError, ValueError, EOFError) as error:
             raise WarmParentLost(str(error)) from None
         if not isinstance(answer, dict) or answer.get("odd"):
             raise WarmParentLost(str(answer)[:300])

@@ -12,6 +12,8 @@ import numpy as np
 import safetensors.torch
 import torch
 
+from autograder.worker.exceptions import Raised
+
 MAGIC = b"SRv1"
 HEADER = struct.Struct("!4sQQ")
 
@@ -59,6 +61,8 @@ class _Encoder:
         if isinstance(value, (list, tuple)):
             kind = "tuple" if isinstance(value, tuple) else "list"
             return [kind, [self.node(item, depth + 1) for item in value]]
+        if isinstance(value, Raised):
+            return ["raised", value.type, value.message]
         return ["unsupported", f"{type(value).__module__}.{type(value).__qualname__}"[:200]]
 
     def tensor(self, value: torch.Tensor) -> Node:

@@ -10,6 +10,14 @@ import signal
 import sys
 from pathlib import Path
 
+FIXED_LIMITS = {
+    "RLIMIT_CORE": 0,
+    "RLIMIT_FSIZE": 256 << 20,
+    "RLIMIT_NOFILE": 512,
+    "RLIMIT_MEMLOCK": 0,
+    "RLIMIT_MSGQUEUE": 0,
+}
+
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -34,12 +42,9 @@ def address_space() -> int:
 
 def apply_limits(memory_bytes: int, processes: int) -> None:
     """Sets the limits of one submission's processes; each may map `memory_bytes` beyond what it has now."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
+    for name, value in FIXED_LIMITS.items():
+        if hasattr(resource, name):  # not every system knows every limit
+            resource.setrlimit(getattr(resource, name), (value, value))
     if mapped := address_space():
         limit = mapped + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -18,11 +18,12 @@ from threadpoolctl import ThreadpoolController
 
 from autograder.worker import limits
 from autograder.worker.encode import encode_reply
+from autograder.worker.exceptions import describe
 from autograder.worker.frames import receive_frame
 from autograder.worker.names import Missing, Names
 from autograder.worker.numeric_state import reset_numeric_state
 from autograder.worker.output import BoundedOutput
-from autograder.worker.shell import CellShell, describe
+from autograder.worker.shell import CellShell
 from autograder.worker.watchers import watched
 
 MOST_REQUEST = 256 << 20

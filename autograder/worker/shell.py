@@ -6,7 +6,6 @@ import builtins
 import contextlib
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
+from autograder.worker.exceptions import describe
 from autograder.worker.output import BoundedOutput, TooMuchOutput
 
 MOST_PRINTED = 16 << 20
@@ -130,37 +130,6 @@ def time_limit(cpu_seconds: float, wall_seconds: float) -> Iterator[None]:
             signal.setitimer(timer, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def describe(error: BaseException) -> str:
-    """One or two lines on an exception: its type, its text, and the notebook line it came from."""
-    text = f"{type(error).__name__}: {_text_of(error)}"
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} (line {error.lineno})"[:600]
-    if place := student_line(error):
-        return f"{text} ({place})"
-    return text
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)[:500]
-    except BaseException:
-        return "(its text cannot be shown)"
-
-
-def student_line(error: BaseException) -> str:
-    """Where in the notebook the exception came from: the innermost frame that runs a cell's code."""
-    try:
-        frames = traceback.extract_tb(error.__traceback__, limit=-60)
-    except BaseException:
-        return ""
-    for frame in reversed(frames):
-        if "ipykernel_" in frame.filename or "ipython-input-" in frame.filename or frame.filename.startswith("<ipy"):
-            where = "" if frame.name in ("<module>", "<cell line: 1>") else f" of {frame.name}"
-            line = (frame.line or "").strip()
-            return f"line {frame.lineno}{where}: {line}"[:300]
-    return ""
 
 
 def close_figures() -> None:

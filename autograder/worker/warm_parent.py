@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from autograder.worker.frames import receive_frame, send_frame
+
 MOST_COMMAND = 64 << 10
 SHARED_PLACES = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm")]
 
@@ -45,10 +47,10 @@ class WarmParent:
         """Answers commands until the grader process hangs up."""
         self.say(ready=True, pid=os.getpid())
         while True:
-            data, descriptors, _, _ = socket.recv_fds(self.control, MOST_COMMAND, 1)
-            if not data:
+            frame = receive_frame(self.control, MOST_COMMAND)
+            if frame is None:
                 return
-            command = json.loads(data)
+            command, descriptors = json.loads(frame[0]), frame[1]
             if command["do"] == "fork":
                 self.fork(command, descriptors[0])
             elif command["do"] == "pids":
@@ -59,7 +61,7 @@ class WarmParent:
                 self.say(odd=self.clean(command["uid"]))
 
     def say(self, **facts: Any) -> None:
-        self.control.sendall(json.dumps(facts).encode())
+        send_frame(self.control, json.dumps(facts).encode())
 
     def fork(self, command: dict[str, Any], descriptor: int) -> None:
         """Forks a submission's process, unless this parent is no longer what it was."""
@@ -223,17 +225,42 @@ def preload(modules: list[str]) -> None:
     """Imports what submissions will import, and settles one thread for all of them."""
     import torch
 
+    from autograder.worker import huge_pages, notebook_process, stand_ins  # noqa: F401
+
     torch.set_num_threads(1)
     for name in ("numpy", "IPython", *modules):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    from autograder.worker import notebook_process, stand_ins  # noqa: F401
-    from autograder.worker.numeric_state import reset_numeric_state
-
-    reset_numeric_state()  # the first call imports a second's worth of torch: here it is paid once
+    rehearse()
     stand_ins.install()
     gc.collect()
     gc.freeze()
+    huge_pages.gather()
+
+
+def rehearse() -> None:
+    """Does once what probes do, so that what torch imports and sets up on first use is inherited, not done in every fork.
+
+    An optimizer's first step alone imports a second's worth of torch.
+    """
+    import torch
+
+    from autograder.worker.encode import encode_reply
+    from autograder.worker.numeric_state import reset_numeric_state
+    from autograder.worker.watchers import OPERATORS, watched
+
+    reset_numeric_state()
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for dtype in (torch.float64, torch.float32):
+        x = torch.randn(8, 4, dtype=dtype, requires_grad=True)
+        with watched((*OPERATORS, "nn.init")):
+            ((x - x.mean(dim=0)) / torch.sqrt(x.var(dim=0) + 1e-5)).backward(torch.randn(8, 4, dtype=dtype))
+    optimizer.zero_grad()
+    torch.nn.BCEWithLogitsLoss()(model(x), torch.zeros(8, 1)).backward()
+    optimizer.step()
+    encode_reply("observation", {"x": x, "grad": x.grad, "state": dict(model.state_dict())})
+    reset_numeric_state()
 
 
 def main(descriptor: int, settings: dict[str, Any]) -> None:
@@ -247,5 +274,9 @@ def main(descriptor: int, settings: dict[str, Any]) -> None:
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     preload(settings["preload"])
-    WarmParent(control, settings).serve()
+    parent = WarmParent(control, settings)
+    parent.serve()
+    if settings["remove"]:  # the grader process has ended, perhaps without time to tidy up
+        parent.end((), None)
+        shutil.rmtree(settings["remove"], ignore_errors=True)
     sys.exit(0)

@@ -3,7 +3,12 @@
 from autograder.authoring import mistake
 
 
-@mistake("scale", "in-place", hint="It changes x itself: scale must make a new tensor.", caught_by="test_scale.py::test_values")
+@mistake(
+    "scale",
+    "in-place",
+    hint="It changes x itself: make a new tensor.",
+    caught_by="test_scale.py::test_values",
+)
 def scale(x, factor=2.0):
     return x.mul_(factor)
 
@@ -13,6 +18,6 @@ def scale(x, factor=2.0):
     return x + factor
 
 
-@mistake("tally", "booleans", hint="It only says that an item occurs: count it.", caught_by="test_tally.py::test_counts")
+@mistake("tally", "booleans", hint="It says that an item occurs: count it.", caught_by="test_tally.py::test_counts")
 def tally(items):
-    return {item: 1 for item in items}
+    return dict.fromkeys(items, 1)

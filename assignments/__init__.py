@@ -1,0 +1,1 @@
+"""The assignments, one folder each: content only, no machinery."""

@@ -1,0 +1,1 @@
+"""PyTorch, initialization, and normalization: the fourth assignment."""

@@ -1,0 +1,1 @@
+"""What each command of `autograder` does; the options are in `autograder.cli`."""

@@ -1,0 +1,1 @@
+"""The Otter side: our verdicts through `otter run`, `otter grade` and Gradescope."""
