@@ -122,7 +122,8 @@ def bench_cost(assignment: Assignment, sandbox: Sandbox, rounds: int) -> None:
     beyond = [g - sum(p) for g, p in zip(graded, plain, strict=True)]
     print(f"one full-marks notebook, {len(cells)} cells, {len(probes)} probes, median of {rounds}:")
     print(
-        f"  in a plain warm Python   {own_cells + own_probes:6.2f} s CPU (cells {own_cells:.2f}, probes {own_probes:.2f})"
+        f"  in a plain warm Python   {own_cells + own_probes:6.2f} s CPU"
+        f" (cells {own_cells:.2f}, probes {own_probes:.2f})"
     )
     print(f"  graded                   {total:6.2f} s CPU, {total / (own_cells + own_probes):.2f} times as much")
     print(f"  beyond its own work      {statistics.median(beyond):6.2f} s CPU (target: at most 1.0)")

@@ -48,7 +48,6 @@ attempt("results written", lambda: open(SECRETS + "/results/mine.json", "w").wri
 attempt("found by name", lambda: named({search!r}, "test_tally.py", "tiny.py", "other.ipynb", "other.json"))
 attempt("engine loaded", lambda: [m for m in sys.modules if m.startswith(("autograder.exam", "autograder.ref", "solutions"))])
 attempt("network", lambda: socket.create_connection(("127.0.0.1", PORT), 2))
-attempt("name resolution", lambda: socket.create_connection(("example.org", 80), 2))
 attempt("grader signalled", lambda: os.kill(GRADER, 0) is None)
 attempt("grader memory", lambda: read(f"/proc/{{GRADER}}/mem") or read(f"/proc/{{GRADER}}/maps"))
 attempt("grader environment", lambda: read(f"/proc/{{GRADER}}/environ"))

@@ -239,7 +239,7 @@ def preload(modules: list[str]) -> None:
 
 
 def rehearse() -> None:
-    """Does once what probes do, so that what torch imports and sets up on first use is inherited, not done in every fork.
+    """Does once what probes do, so that every fork inherits what torch imports and sets up on first use.
 
     An optimizer's first step alone imports a second's worth of torch.
     """
