@@ -16,8 +16,11 @@ import pytest
 from autograder.errors import AutograderError, IsolationUnavailable
 from autograder.isolation import open_sandbox
 from autograder.isolation.bwrap import find_bwrap
+from autograder.isolation.notebook_run import NotebookRun
+from autograder.isolation.observation import Reply
+from autograder.probes import pack
 from autograder.project import Assignment, load_assignment
-from tests.support import ROOT, TINY
+from tests.support import ROOT, TINY, as_notebook
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="isolation needs Linux")
 AS_ROOT = os.geteuid() == 0
@@ -179,3 +182,52 @@ def test_a_project_below_a_bound_folder_is_hidden(tmp_path, monkeypatch):
     )
     assert listing.returncode == 0, listing.stderr
     assert "course" in listing.stdout and "solutions" not in listing.stdout
+
+
+def test_an_environment_below_the_scratch_space_stays_and_is_read_only(tiny: Assignment, tmp_path, monkeypatch):
+    """A checkout in /tmp has its environment where submissions write and where everything of theirs is removed."""
+    from autograder.isolation import bwrap
+
+    environment = tmp_path / "checkout" / "environment"
+    environment.mkdir(parents=True)
+    (environment / "module.py").write_text("here = True")
+    if not environment.is_relative_to(bwrap.SCRATCH):
+        pytest.skip("temporary folders are not in /tmp here")
+    folders = [*bwrap.interpreter_folders(), environment]
+    monkeypatch.setattr(bwrap, "interpreter_folders", lambda: folders)
+    cell = f"""import os, sys
+sys.path.append({str(environment)!r})
+import module
+written = []
+for folder in ({str(environment)!r}, {str(tmp_path)!r}, {str(tmp_path.parent)!r}):
+    try:
+        open(folder + "/left", "w").close()
+        written.append(folder)
+    except OSError:
+        pass
+listed = sorted(os.listdir({str(tmp_path / "checkout")!r}))
+"""
+    with open_sandbox("bwrap", tiny) as sandbox:
+        for _ in range(2):
+            with NotebookRun(sandbox, as_notebook(cell).cells, tiny.limits) as run:
+                reply = run.observe(pack(written_and_listed, ()), seconds=5)
+            assert isinstance(reply, Reply) and reply.value == ([], ["environment"]), (reply, run.cell_results)
+        assert sandbox.replaced == 0
+
+
+def written_and_listed(nb):
+    return nb.written, nb.listed
+
+
+def test_a_worker_that_cannot_read_the_interpreter_is_refused_not_marked(tiny: Assignment, tmp_path, monkeypatch):
+    if not AS_ROOT:
+        pytest.skip("needs root: an ordinary user reads what it runs")
+    from autograder.isolation import launch
+
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(launch, "START", f"import sys; sys.path.append({str(closed)!r});" + launch.START)
+    monkeypatch.setattr(launch, "refuse_unreachable_interpreter", lambda: None)
+    monkeypatch.setattr(launch, "refuse_readable", lambda assignment: None)
+    with pytest.raises(IsolationUnavailable, match="is closed to uid"), open_sandbox("uid", tiny) as sandbox:
+        sandbox.fork()

@@ -72,8 +72,16 @@ def command(worker: Path, handed_out: Path | None, hidden: Path, scratch_mb: int
     binds[worker] = WORKER_LIBRARY / "autograder" / "worker"
     if handed_out is not None:
         binds[handed_out] = HANDED_OUT
-    arguments += list(_mounts(binds, hidden))
-    return [*arguments, "--remount-ro", "/", "--chdir", "/"]
+    below_scratch = {SCRATCH / target.relative_to(SCRATCH).parts[0] for target in binds.values() if _in_scratch(target)}
+    arguments += list(_mounts(binds, hidden, below_scratch))
+    for read_only in (Path("/"), *sorted(below_scratch)):
+        arguments += ["--remount-ro", str(read_only)]
+    return [*arguments, "--chdir", "/"]
+
+
+def _in_scratch(target: Path) -> bool:
+    """Whether a bind lies where submissions write, as when the environment was made in a temporary folder."""
+    return target != SCRATCH and target.is_relative_to(SCRATCH)
 
 
 def interpreter_folders() -> list[Path]:
@@ -90,14 +98,17 @@ def interpreter_folders() -> list[Path]:
     )
 
 
-def _mounts(binds: dict[Path, Path], hidden: Path) -> Iterator[str]:
+def _mounts(binds: dict[Path, Path], hidden: Path, holders: set[Path]) -> Iterator[str]:
     """Read-only binds, shallow ones first, so that a deeper mount lies over the one that holds it.
+
+    `holders` get a file system of their own, which can be made read-only once the binds are in it.
 
     bwrap makes missing parent folders with mode 0700, which a dropped uid cannot pass: each is named. An empty
     folder covers the project where it lies below a bind.
     """
     mounts: list[tuple[Path, Path | None]] = [(target, source) for source, target in binds.items()]
-    if any(hidden.is_relative_to(bound) for bound in (Path("/usr"), *binds.values())):
+    mounts += [(holder, None) for holder in sorted(holders - set(binds.values()) - {hidden})]
+    if hidden in holders or any(hidden.is_relative_to(bound) for bound in (Path("/usr"), *binds.values())):
         mounts.append((hidden, None))
     holds_files = {Path("/usr"): True, Path("/dev"): True, Path("/proc"): True, Path("/"): False}
     for target, source in sorted(mounts, key=lambda mount: len(mount[0].parts)):

@@ -138,24 +138,23 @@ class Sandbox:
             uid = unused_uid(self.uids)
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            answer = self.ask(
-                descriptor=there.fileno(),
-                do="fork",
-                uid=uid,
-                memory_mb=limits.memory_mb,
-                processes=PROCESSES,
-                output_kb=limits.output_kb,
-                folder=str(self.launched.scratch / "submission"),
-                handed_out=self.launched.handed_out,
-            )
+            with there:
+                answer = self.ask(
+                    descriptor=there.fileno(),
+                    do="fork",
+                    uid=uid,
+                    memory_mb=limits.memory_mb,
+                    processes=PROCESSES,
+                    output_kb=limits.output_kb,
+                    folder=str(self.launched.scratch / "submission"),
+                    handed_out=self.launched.handed_out,
+                )
             here.settimeout(ANSWER_SECONDS)
             if here.recv(1) != b"R":
                 raise WarmParentLost(self.launched.last_words())
         except (OSError, WarmParentLost) as error:
             here.close()
             raise WarmParentLost(str(error)) from None
-        finally:
-            there.close()
         return ForkedWorker(self, here, int(answer["pid"]), uid)
 
     def clean(self, uid: int | None) -> None:

@@ -124,6 +124,7 @@ class NotebookProcess:
 def start(control: socket.socket, shell: CellShell, threads: ThreadpoolController, settings: dict[str, Any]) -> None:
     """What the forked process does first: a session, limits and an identity of its own. Does not return."""
     try:
+        importable = [path for path in sys.path if os.path.isdir(path)]
         os.setsid()
         keep_only(control)
         if settings["uid"] is not None:
@@ -133,6 +134,7 @@ def start(control: socket.socket, shell: CellShell, threads: ThreadpoolControlle
         limits.prctl(limits.PR_SET_DUMPABLE, 1)
         limits.first_victim_when_memory_is_short()
         limits.apply_limits(int(settings["memory_mb"]) << 20, int(settings["processes"]))
+        refuse_unreadable(importable)
         enter_folder(Path(settings["folder"]), settings["handed_out"])
         os.dup2(0, 2)
         torch.set_num_threads = _one_thread  # type: ignore[assignment]
@@ -143,6 +145,16 @@ def start(control: socket.socket, shell: CellShell, threads: ThreadpoolControlle
         os.write(2, f"worker: {type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(0)
+
+
+def refuse_unreadable(folders: list[str]) -> None:
+    """Raises OSError when this process, as who it is now, cannot import from these folders.
+
+    Otherwise every answer would seem missing, and the submission would get nothing.
+    """
+    for folder in folders:
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise OSError(f"{folder} is closed to uid {os.getuid()}")
 
 
 def keep_only(control: socket.socket) -> None:

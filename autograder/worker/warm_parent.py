@@ -40,7 +40,9 @@ class WarmParent:
         self.shell = CellShell()
         self.threads = ThreadpoolController()  # looks through the loaded libraries: once here, not in every fork
         self.scratch = Path(settings["scratch"])
-        empty([self.scratch])
+        # What is mounted below the scratch space, such as the environment, is read-only, and stays.
+        self.kept = frozenset(path for path in entries(self.scratch) if os.path.ismount(path))
+        empty([self.scratch], kept=self.kept)
         self.condition = own_condition()
 
     def serve(self) -> None:
@@ -116,9 +118,9 @@ class WarmParent:
             return f"{left} processes could not be ended"
         self.child = None
         if uid is not None:
-            as_uid(uid, lambda: empty([self.scratch, *SHARED_PLACES], uid))
-        empty([self.scratch, *SHARED_PLACES] if self.own_namespace else [self.scratch])
-        if remains := entries(self.scratch):
+            as_uid(uid, lambda: empty([self.scratch, *SHARED_PLACES], self.kept, uid))
+        empty([self.scratch, *SHARED_PLACES] if self.own_namespace else [self.scratch], self.kept)
+        if remains := set(entries(self.scratch)) - self.kept:
             return f"files left in the scratch space: {', '.join(map(str, remains))[:200]}"
         if self.own_namespace and system_v_objects():
             return "System V objects left behind"
@@ -134,9 +136,9 @@ def entries(folder: Path) -> list[Path]:
         return []
 
 
-def empty(places: list[Path], uid: int | None = None) -> None:
-    """Removes what lies in these folders, or only what belongs to `uid`."""
-    for path in {path for place in places for path in entries(place)}:
+def empty(places: list[Path], kept: frozenset[Path] = frozenset(), uid: int | None = None) -> None:
+    """Removes what lies in these folders, `kept` aside, or only what belongs to `uid`."""
+    for path in {path for place in places for path in entries(place)} - kept:
         with contextlib.suppress(OSError):
             if uid is not None and path.lstat().st_uid != uid:
                 continue
