@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import sys
 from collections.abc import Callable
@@ -57,10 +58,10 @@ def _variant_source(definition: Callable[..., Any] | type) -> str:
 
     A file holds many definitions of one name, so it is found by its line, not by its name.
     """
-    function = definition
+    function = inspect.unwrap(definition)
     if isinstance(definition, type):
         function = next(member for member in vars(definition).values() if isinstance(member, FunctionType))
-    code = function.__code__  # type: ignore[union-attr]
+    code = function.__code__
     text = "".join(linecache.getlines(code.co_filename))
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

@@ -1,4 +1,4 @@
-"""The keeper: watches what one sandbox's processes use together, and ends the largest when it is too much.
+"""The keeper: watches what one sandbox's processes use together, and ends them when it is too much.
 
 RLIMIT_AS bounds each process; only a look from outside sees their sum, shared memory and memfds.
 """
@@ -18,9 +18,9 @@ PAGE = resource.getpagesize()
 
 
 class MemoryKeeper(threading.Thread):
-    """Looks every 50 ms at the processes below `top`; ends the largest one that may be ended above the limit.
+    """Looks every 50 ms at the processes below `top`; above the limit it ends them.
 
-    `spared` are pids as the sandbox numbers them (the warm parent, the notebook's process) that go last.
+    Pids are as the sandbox numbers them: the warm parent is spared, the notebook's own process goes last.
     """
 
     def __init__(self, top: int, limit: int, warm: int) -> None:
@@ -54,10 +54,9 @@ class MemoryKeeper(threading.Thread):
         sizes = {pid: proportional_bytes(pid) for pid in pids if own[pid] not in self.spared}
         if sum(sizes.values()) + memfd_bytes(list(sizes)) <= self.limit:
             return
-        candidates = [pid for pid in sizes if own[pid] != self.last_resort] or list(sizes)
-        if candidates:
+        for pid in [pid for pid in sizes if own[pid] != self.last_resort] or list(sizes):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(max(candidates, key=lambda pid: sizes[pid]), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
                 self.ended += 1
 
     def stop(self) -> None:
