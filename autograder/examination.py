@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from autograder.compare import Difference, differences
 from autograder.errors import UnusableAssignment
+from autograder.isolation import open_sandbox
 from autograder.isolation.notebook_run import MEMORY, Lost, NotebookRun
 from autograder.isolation.observation import Reply
+from autograder.notebook import CodeCell, graded_cells, read_notebook
 from autograder.probes import PackedProbe, pack
-from autograder.reference import Reference
+from autograder.project import Assignment
+from autograder.reference import Reference, reference_of
 from autograder.results import Outcome
 from autograder.verdict import Verdict
 from autograder.worker.exceptions import Raised
@@ -33,13 +38,34 @@ class Examination:
         self.run = run
         self.reference = reference
         self.observations = 0
-        self._replies: dict[tuple[str, tuple[str, ...]], Reply | Lost] = {}
+        self.alone = False
+        self.shared = False
+        self._replies: dict[tuple[str, tuple[str, ...], str | None], Reply | Lost] = {}
+
+    def begin_case(self, *, alone: bool) -> None:
+        """Forgets what the case before used. `alone`: parts of probes run in forks of their own."""
+        self.alone, self.shared = alone, False
 
     def observe(
-        self, probe: Callable[..., Any], inputs: tuple[Any, ...], *, seconds: float, forbid: tuple[str, ...] = ()
+        self,
+        probe: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        *,
+        seconds: float,
+        forbid: tuple[str, ...] = (),
+        part: str | None = None,
     ) -> Any:
-        """The student's observation; raises `Verdict` when there is none. Asked twice, it runs once."""
-        return self._observe(probe, pack(probe, inputs), seconds, forbid, question="")
+        """The student's observation (or this part of it); raises `Verdict` when there is none.
+
+        Asked twice, it runs once.
+        """
+        observed = self._observe(probe, pack(probe, inputs), seconds, forbid, question="", part=part)
+        if part is not None and not _has_part(observed, part):
+            raise Verdict("error", LOST_HINTS["error"], f"no part named {part!r}")
+        found = _part(observed, part)
+        if part is not None and isinstance(found, Raised):
+            raise Verdict("error", f"It raised {found.message}", found.message)
+        return found
 
     def compare(
         self,
@@ -62,7 +88,12 @@ class Examination:
                 f"{code.co_filename}:{code.co_firstlineno}: probe {probe.__name__} fails on the solutions: "
                 f"{expected.facts.get('message', expected.kind)}"
             )
-        student = self._observe(probe, packed, seconds, forbid, question)
+        if part is not None and not _has_part(expected.value, part):
+            code = probe.__code__
+            raise UnusableAssignment(
+                f"{code.co_filename}:{code.co_firstlineno}: probe {probe.__name__} returns no part named {part!r}"
+            )
+        student = self._observe(probe, packed, seconds, forbid, question, part)
 
         def found_against(value: Any) -> list[Difference]:
             return list(differences(_part(student, part), _part(value, part), rtol=rtol, atol=atol))
@@ -70,17 +101,28 @@ class Examination:
         found = found_against(expected.value)
         if not found:
             return
-        hint = self._diagnose(probe, packed, question, found_against)
+        if self.shared:
+            raise Verdict("failed", found[0].hint)  # judged again alone: no diagnosis yet
         if isinstance(raised := _part(student, part), Raised):
+            hint = self._diagnose_raised_part(probe, packed, question, raised, part)
             raise Verdict("error", f"It raised {raised.message}" + (f". {hint}" if hint else ""), raised.message)
+        hint = self._diagnose(probe, packed, question, found_against)
         raise Verdict("failed", _sentence(hint or found[0].hint), _listed(found))
 
     def _observe(
-        self, probe: Callable[..., Any], packed: PackedProbe, seconds: float, forbid: tuple[str, ...], question: str
+        self,
+        probe: Callable[..., Any],
+        packed: PackedProbe,
+        seconds: float,
+        forbid: tuple[str, ...],
+        question: str,
+        part: str | None,
     ) -> Any:
-        key = (packed.digest, forbid)
+        only = part if self.alone else None
+        self.shared = self.shared or (part is not None and not self.alone)
+        key = (packed.digest, forbid, only)
         if key not in self._replies:
-            self._replies[key] = self.run.observe(packed, seconds=seconds, forbid=forbid)
+            self._replies[key] = self.run.observe(packed, seconds=seconds, forbid=forbid, part=only)
         reply = self._replies[key]
         if isinstance(reply, Lost):
             outcome: Outcome = reply.outcome if reply.outcome in ("timeout", "crashed") else "error"  # type: ignore[assignment]
@@ -128,6 +170,19 @@ class Examination:
                 return str(mistake.hint)
         return None
 
+    def _diagnose_raised_part(
+        self, probe: Callable[..., Any], packed: PackedProbe, question: str, raised: Raised, part: str | None
+    ) -> str | None:
+        """The hint of the first known mistake of the question whose part raises the same."""
+        for mistake in self._suspects(question):
+            if mistake.question != question:
+                continue
+            reply = self.reference.observe(probe, packed, mistake)
+            known = _part(reply.value, part) if reply.kind == "observation" else None
+            if isinstance(known, Raised) and known.type == raised.type and known.message in raised.message:
+                return str(mistake.hint)
+        return None
+
     def _diagnose_exception(
         self, probe: Callable[..., Any], packed: PackedProbe, reply: Reply, question: str
     ) -> str | None:
@@ -141,8 +196,12 @@ class Examination:
         return None
 
 
+def _has_part(observation: Any, part: str) -> bool:
+    return isinstance(observation, dict) and part in observation
+
+
 def _part(observation: Any, part: str | None) -> Any:
-    """The named entry of an observation; the observation itself when it has none of that name."""
+    """The named entry of an observation (None when it has none of that name); all of it when no part is named."""
     if part is None or not isinstance(observation, dict):
         return observation
     return observation.get(part)
@@ -158,3 +217,15 @@ def _listed(found: list[Difference]) -> str:
     if len(found) > MOST_DIFFERENCES:
         lines.append(f"… and {len(found) - MOST_DIFFERENCES} more")
     return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def examination_of(assignment: Assignment, submission: str | None, isolation: str) -> Iterator[Examination]:
+    """An examination of one notebook file (None: of the reference solutions), for pytest by hand."""
+    if submission is None:
+        cells = [CodeCell(0, assignment.solutions.read_text(encoding="utf-8"), ())]
+    else:
+        path = Path(submission)
+        cells = graded_cells(read_notebook(path.read_bytes(), path.name))
+    with open_sandbox(isolation, assignment) as sandbox, NotebookRun(sandbox, cells, assignment.limits) as run:
+        yield Examination(run, reference_of(assignment))

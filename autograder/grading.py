@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.case_items import CaseInfo
 from autograder.catalogue import collect_cases, run_cases
 from autograder.examination import Examination
-from autograder.isolation import Sandbox, open_sandbox
+from autograder.isolation import Sandbox
 from autograder.isolation.notebook_run import NotebookRun
-from autograder.notebook import CodeCell, Notebook, read_notebook
+from autograder.notebook import Notebook, graded_cells
 from autograder.project import Assignment
-from autograder.reference import Reference
+from autograder.reference import reference_of
 from autograder.results import Case, QuestionResult, Result, round_points
 
-SKIPPED_TAG = "otter_ignore"
 NOT_RUN = "The submission could not be graded."
 
-_references: dict[tuple[Path, str, str], Reference] = {}
 _catalogues: dict[tuple[Path, str, str], tuple[CaseInfo, ...]] = {}
 
 
 def _key(assignment: Assignment) -> tuple[Path, str, str]:
     return assignment.root, assignment.name, assignment.digest
-
-
-def reference_of(assignment: Assignment) -> Reference:
-    """The reference of an assignment; one per process, for what it observes is kept."""
-    return _references.setdefault(_key(assignment), Reference(assignment))
 
 
 def cases_of(assignment: Assignment) -> tuple[CaseInfo, ...]:
@@ -39,11 +30,6 @@ def cases_of(assignment: Assignment) -> tuple[CaseInfo, ...]:
     if key not in _catalogues:
         _catalogues[key] = collect_cases(assignment)
     return _catalogues[key]
-
-
-def graded_cells(notebook: Notebook) -> list[CodeCell]:
-    """The cells that grading runs: all code cells but those tagged as demonstrations."""
-    return [cell for cell in notebook.cells if SKIPPED_TAG not in cell.tags]
 
 
 def grade_notebook(
@@ -102,15 +88,3 @@ def ungradable(assignment: Assignment, *, submission: str, sha256: str, reason: 
         questions=_by_question(assignment, missing),
         graded_with=assignment.digest,
     )
-
-
-@contextlib.contextmanager
-def examination_of(assignment: Assignment, submission: str | None, isolation: str) -> Iterator[Examination]:
-    """An examination of one notebook file (None: of the reference solutions), for pytest by hand."""
-    if submission is None:
-        cells = [CodeCell(0, assignment.solutions.read_text(encoding="utf-8"), ())]
-    else:
-        path = Path(submission)
-        cells = graded_cells(read_notebook(path.read_bytes(), path.name))
-    with open_sandbox(isolation, assignment) as sandbox, NotebookRun(sandbox, cells, assignment.limits) as run:
-        yield Examination(run, reference_of(assignment))

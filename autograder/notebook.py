@@ -23,6 +23,9 @@ _MINOR = 5  # the newest 4.x whose meaning is known here
 _LARGE = 5 * 2**20
 
 
+SKIPPED_TAG = "otter_ignore"
+
+
 @dataclass(frozen=True)
 class CodeCell:
     """One code cell; `index` counts all cells of the notebook, from 0."""
@@ -38,6 +41,11 @@ class Notebook:
 
     cells: tuple[CodeCell, ...]
     notes: tuple[str, ...] = ()
+
+
+def graded_cells(notebook: Notebook) -> list[CodeCell]:
+    """The cells that grading runs: all code cells but those tagged as demonstrations."""
+    return [cell for cell in notebook.cells if SKIPPED_TAG not in cell.tags]
 
 
 def read_notebook(data: bytes, filename: str) -> Notebook:

@@ -6,8 +6,9 @@ reference solutions. Grading a class uses the same plugin, with an examination a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -33,13 +34,34 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash.setdefault(EXAMINATIONS, {})
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """Judges a case that fails on a part of a shared observation again, on that part alone.
+
+    So no verdict that costs marks rests on what another case's part left behind.
+    """
+    if "_case" not in pyfuncitem.funcargs:
+        return (yield)
+    examination, *_ = cast("tuple[Examination, float, str]", pyfuncitem.funcargs["_case"])
+    examination.begin_case(alone=False)
+    try:
+        return (yield)
+    except (Exception, pytest.fail.Exception):
+        if not examination.shared:
+            raise
+    examination.begin_case(alone=True)
+    arguments = inspect.signature(pyfuncitem.obj).parameters
+    pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in arguments})
+    return True
+
+
 @pytest.fixture(scope="session")
 def _opened(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Examination]]:
     """Opens an examination per assignment when none is under way, and ends them with the session."""
     from contextlib import ExitStack
 
     from autograder.errors import AutograderError, UnreadableSubmission
-    from autograder.grading import examination_of
+    from autograder.examination import examination_of
     from autograder.project import load_assignment
 
     config = request.config
@@ -93,11 +115,11 @@ def compare(_case: tuple[Examination, float, str]) -> Callable[..., None]:
 
 @pytest.fixture
 def observe(_case: tuple[Examination, float, str]) -> Callable[..., Any]:
-    """`observe(probe, *inputs, forbid=())`: the student's observation as plain data, for bands and inequalities."""
+    """`observe(probe, *inputs, forbid=(), part=None)`: the student's plain observation, for bands and inequalities."""
     examination, seconds, _ = _case
 
-    def run(probe: Callable[..., Any], *inputs: Any, forbid: tuple[str, ...] = ()) -> Any:
+    def run(probe: Callable[..., Any], *inputs: Any, forbid: tuple[str, ...] = (), part: str | None = None) -> Any:
         __tracebackhide__ = True
-        return examination.observe(probe, inputs, seconds=seconds, forbid=forbid)
+        return examination.observe(probe, inputs, seconds=seconds, forbid=forbid, part=part)
 
     return run

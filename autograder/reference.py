@@ -7,6 +7,7 @@ import importlib
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -98,3 +99,11 @@ class Reference:
             return encode_reply("observation", probe(names, *inputs))
         except Exception as error:
             return encode_reply("raised", type=type(error).__name__, message=str(error)[:600])
+
+
+_references: dict[tuple[Path, str, str], Reference] = {}
+
+
+def reference_of(assignment: Assignment) -> Reference:
+    """The reference of an assignment; one per process, for what it observes is kept."""
+    return _references.setdefault((assignment.root, assignment.name, assignment.digest), Reference(assignment))

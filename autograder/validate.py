@@ -11,12 +11,12 @@ from autograder.build import notebook_with, solution_notebook, unfilled_notebook
 from autograder.case_items import CaseInfo
 from autograder.catalogue import run_cases
 from autograder.examination import Examination
-from autograder.grading import cases_of, graded_cells, reference_of
+from autograder.grading import cases_of
 from autograder.isolation import Sandbox, open_sandbox
 from autograder.isolation.notebook_run import NotebookRun
-from autograder.notebook import read_notebook
+from autograder.notebook import graded_cells, read_notebook
 from autograder.project import Assignment
-from autograder.reference import load_variants
+from autograder.reference import load_variants, reference_of
 from autograder.results import Case
 
 Judged = list[tuple[CaseInfo, Case]]

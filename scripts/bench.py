@@ -19,11 +19,11 @@ from pathlib import Path
 
 import psutil
 
-from autograder.grading import grade_notebook, graded_cells
+from autograder.grading import grade_notebook
 from autograder.isolation import Sandbox, open_sandbox
 from autograder.isolation.memory import tree
 from autograder.isolation.notebook_run import NotebookRun
-from autograder.notebook import Notebook, read_notebook
+from autograder.notebook import Notebook, graded_cells, read_notebook
 from autograder.probes import PackedProbe
 from autograder.project import Assignment, load_assignment
 

@@ -1,10 +1,13 @@
 """Hidden cases: batch normalization of a mini-batch."""
 
+import functools
+
 import pytest
 import torch
 
 from assignments.hw4_pytorch_init_norm.inputs import norm_inputs, normal
 from autograder.authoring import require
+from autograder.worker.helpers import attempts
 
 pytestmark = pytest.mark.question("batch_norm")
 
@@ -46,50 +49,79 @@ def inputs_after(nb, a, gamma, beta):
     }
 
 
+def observed(nb, given):
+    """One part per case."""
+    return attempts(
+        several_columns=lambda: outputs(nb, given["several_columns"]),
+        one_column=lambda: outputs(nb, given["one_column"]),
+        eps=lambda: outputs_with_eps(nb, *given["eps"]),
+        gradients=lambda: gradients(nb, *given["gradients"]),
+        large_offset=lambda: outputs(nb, given["large_offset"]),
+        inputs_unchanged=lambda: inputs_after(nb, *given["inputs_unchanged"]),
+        invariance=lambda: outputs(nb, given["invariance"]),
+    )
+
+
+@functools.cache
+def given():
+    """The inputs of each part: tensors of its own, so that no part can spoil another's."""
+    _, gamma, beta = norm_inputs(320, 6, 5)
+    tiny, small = normal(323, 6, 5, scale=0.01, offset=0.02), normal(324, 6, 5, scale=0.3, offset=0.2)
+    _, wide_gamma, wide_beta = norm_inputs(340, 64, 6, dtype=torch.float32)
+    return {
+        "several_columns": [norm_inputs(308, 8, 4)],
+        "one_column": [norm_inputs(302, 2, 1)],
+        "eps": [[[tiny, gamma, beta], [small, gamma, beta]], 0.1],
+        "gradients": [*norm_inputs(330, 9, 5), normal(333, 9, 5)],
+        "large_offset": [[normal(343, 64, 6, offset=3000.0, dtype=torch.float32), wide_gamma, wide_beta]],
+        "inputs_unchanged": norm_inputs(350, 5, 3, dtype=torch.float32),
+        "invariance": in_other_units(),
+    }
+
+
+def in_other_units():
+    """The same data twice, the second time with every column rescaled and shifted."""
+    a, gamma, beta = norm_inputs(360, 12, 5)
+    scale = torch.tensor([0.5, 2.0, 7.0, 30.0, 1.0], dtype=torch.float64)
+    return [[a, gamma, beta], [scale * a + normal(363, 5, scale=10.0), gamma, beta]]
+
+
 @pytest.mark.points(1.5)
-@pytest.mark.parametrize("rows, columns", [(8, 4), (2, 1)])
-def test_values(compare, rows, columns):
+@pytest.mark.parametrize("part", [pytest.param("several_columns", id="8-4"), pytest.param("one_column", id="2-1")])
+def test_values(compare, part):
     """Values with a random scale and shift"""
-    compare(outputs, [norm_inputs(300 + rows, rows, columns)], forbid=OWN)
+    compare(observed, given(), part=part, forbid=OWN)
 
 
 @pytest.mark.points(1.5)
 def test_eps(compare):
     """Inputs so small that eps matters: the default one and a large one"""
-    _, gamma, beta = norm_inputs(320, 6, 5)
-    tiny, small = normal(323, 6, 5, scale=0.01, offset=0.02), normal(324, 6, 5, scale=0.3, offset=0.2)
-    compare(outputs_with_eps, [[tiny, gamma, beta], [small, gamma, beta]], 0.1, forbid=OWN)
+    compare(observed, given(), part="eps", forbid=OWN)
 
 
 @pytest.mark.points(3)
 def test_gradients(compare):
     """Gradients with respect to a, gamma and beta"""
-    compare(gradients, *norm_inputs(330, 9, 5), normal(333, 9, 5), forbid=OWN)
+    compare(observed, given(), part="gradients", forbid=OWN)
 
 
 @pytest.mark.points(1)
 def test_large_offset(compare):
     """A mean a thousand times the spread, in single precision"""
-    _, gamma, beta = norm_inputs(340, 64, 6, dtype=torch.float32)
-    a = normal(343, 64, 6, offset=3000.0, dtype=torch.float32)
-    compare(outputs, [[a, gamma, beta]], rtol=0.0, atol=5e-3, forbid=OWN)
+    compare(observed, given(), part="large_offset", rtol=0.0, atol=5e-3, forbid=OWN)
 
 
 @pytest.mark.points(0.75)
 def test_inputs_unchanged(compare):
     """The arguments are left as they were, and single precision stays single precision"""
-    compare(inputs_after, *norm_inputs(350, 5, 3, dtype=torch.float32), forbid=OWN)
+    compare(observed, given(), part="inputs_unchanged", forbid=OWN)
 
 
 @pytest.mark.points(0.75)
 def test_invariance(observe):
     """Rescaling and shifting a column of the inputs changes nothing"""
-    a, gamma, beta = norm_inputs(360, 12, 5)
-    scale = torch.tensor([0.5, 2.0, 7.0, 30.0, 1.0], dtype=torch.float64)
-    shift = normal(363, 5, scale=10.0)
-    seen = observe(outputs, [[a, gamma, beta], [scale * a + shift, gamma, beta]], forbid=OWN)
-    first, second = (case["output"] for case in seen)
-    require(first.shape == second.shape == a.shape, "The result must have the shape of `a`.")
+    first, second = (case["output"] for case in observe(observed, given(), part="invariance", forbid=OWN))
+    require(first.shape == second.shape == (12, 5), "The result must have the shape of `a`.")
     require(
         torch.allclose(first, second, atol=1e-3),
         "Measured in other units, a column must come out the same: its own mean is subtracted and its own spread "

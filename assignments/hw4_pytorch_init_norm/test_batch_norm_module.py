@@ -1,10 +1,13 @@
 """Hidden cases: batch normalization as a module with two modes."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
 
 from assignments.hw4_pytorch_init_norm.inputs import norm_inputs, normal
+from autograder.worker.helpers import attempts
 
 pytestmark = pytest.mark.question("batch_norm_module")
 
@@ -124,6 +127,63 @@ def graph_kept(nb, batches):
     }
 
 
+def while_training(nb, given):
+    """One part per case of training mode alone."""
+    return attempts(
+        output=lambda: training_outputs(nb, given["output"]),
+        gradients=lambda: gradients(nb, *given["gradients"], True),
+        running_averages=lambda: running(nb, *given["running_averages"]),
+        other_momentum=lambda: running(nb, *given["other_momentum"]),
+    )
+
+
+def while_evaluating(nb, given):
+    """One part per case of evaluation mode alone."""
+    return attempts(
+        output=lambda: evaluated(nb, *given["output"]),
+        gradients=lambda: gradients(nb, *given["gradients"], False),
+    )
+
+
+def after_training(nb, given):
+    """One part per case of what training leaves behind."""
+    return attempts(
+        saved_and_loaded=lambda: saved_and_loaded(nb, *given["saved_and_loaded"]),
+        no_graph=lambda: graph_kept(nb, given["no_graph"]),
+    )
+
+
+@functools.cache
+def training_inputs():
+    """The inputs of each part: tensors of its own, so that no part can spoil another's."""
+    several = [[5, 0.1], state(500, 5)[:2], normal(505, 7, 5, scale=0.4, offset=1.0)]
+    single = [[1], state(507, 1, torch.float32)[:2], normal(506, 4, 1, offset=2.0, dtype=torch.float32)]
+    return {
+        "output": [several, single],
+        "gradients": [[4], state(510, 4)[:2], normal(515, 8, 4, scale=2.0, offset=1.0), normal(516, 8, 4)],
+        "running_averages": [[4], batches(520, 4, 6, 4)],
+        "other_momentum": [[3, 1e-5, 0.3], batches(530, 3, 2, 3)],
+    }
+
+
+@functools.cache
+def evaluation_inputs():
+    """The inputs of each part."""
+    return {
+        "output": [[4, 0.1], state(540, 4), normal(545, 6, 4, scale=0.5, offset=1.0)],
+        "gradients": [[4, 0.1], state(550, 4), normal(555, 5, 4, scale=2.0, offset=1.0), normal(556, 5, 4)],
+    }
+
+
+@functools.cache
+def inputs_after_training():
+    """The inputs of each part."""
+    return {
+        "saved_and_loaded": [batches(580, 3, 6, 4), batches(585, 1, 3, 4)[0]],
+        "no_graph": batches(590, 3, 6, 4),
+    }
+
+
 def state(seed, columns, dtype=torch.float64):
     """Scale, shift, running mean and running variance, all random."""
     _, gamma, beta = norm_inputs(seed, 1, columns, dtype=dtype)
@@ -143,41 +203,37 @@ def batches(seed, count, rows, columns):
 @pytest.mark.points(1)
 def test_training_output(compare):
     """Training mode: values with a random scale and shift and a large eps"""
-    several = [[5, 0.1], state(500, 5)[:2], normal(505, 7, 5, scale=0.4, offset=1.0)]
-    single = [[1], state(507, 1, torch.float32)[:2], normal(506, 4, 1, offset=2.0, dtype=torch.float32)]
-    compare(training_outputs, [several, single], forbid=OWN)
+    compare(while_training, training_inputs(), part="output", forbid=OWN)
 
 
 @pytest.mark.points(1.5)
 def test_training_gradients(compare):
     """Training mode: gradients with respect to the input, the scale and the shift"""
-    a, upstream = normal(515, 8, 4, scale=2.0, offset=1.0), normal(516, 8, 4)
-    compare(gradients, [4], state(510, 4)[:2], a, upstream, True, forbid=OWN)
+    compare(while_training, training_inputs(), part="gradients", forbid=OWN)
 
 
 @pytest.mark.points(1.5)
 def test_running_averages(compare):
     """Training mode: the running averages after each of four mini-batches"""
-    compare(running, [4], batches(520, 4, 6, 4), forbid=OWN)
+    compare(while_training, training_inputs(), part="running_averages", forbid=OWN)
 
 
 @pytest.mark.points(1)
 def test_other_momentum(compare):
     """Training mode: the running averages with another momentum and mini-batches of two rows"""
-    compare(running, [3, 1e-5, 0.3], batches(530, 3, 2, 3), forbid=OWN)
+    compare(while_training, training_inputs(), part="other_momentum", forbid=OWN)
 
 
 @pytest.mark.points(2)
 def test_evaluation(compare):
     """Evaluation mode: values for many rows and for one, and running averages that stay as they are"""
-    compare(evaluated, [4, 0.1], state(540, 4), normal(545, 6, 4, scale=0.5, offset=1.0), forbid=OWN)
+    compare(while_evaluating, evaluation_inputs(), part="output", forbid=OWN)
 
 
 @pytest.mark.points(0.75)
 def test_evaluation_gradients(compare):
     """Evaluation mode: gradients with respect to the input, the scale and the shift"""
-    a, upstream = normal(555, 5, 4, scale=2.0, offset=1.0), normal(556, 5, 4)
-    compare(gradients, [4, 0.1], state(550, 4), a, upstream, False, forbid=OWN)
+    compare(while_evaluating, evaluation_inputs(), part="gradients", forbid=OWN)
 
 
 @pytest.mark.points(1)
@@ -201,11 +257,10 @@ def test_state_dict(compare):
 @pytest.mark.points(0.75)
 def test_saved_and_loaded(compare):
     """The running averages are saved and loaded with the state_dict"""
-    trained = batches(580, 3, 6, 4)
-    compare(saved_and_loaded, trained, batches(585, 1, 3, 4)[0], atol=1e-5)
+    compare(after_training, inputs_after_training(), part="saved_and_loaded", atol=1e-5)
 
 
 @pytest.mark.points(0.5)
 def test_no_graph(compare):
     """The running averages hold no graph"""
-    compare(graph_kept, batches(590, 3, 6, 4), atol=1e-5)
+    compare(after_training, inputs_after_training(), part="no_graph", atol=1e-5)

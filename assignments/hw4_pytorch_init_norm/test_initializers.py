@@ -5,6 +5,7 @@ import torch
 
 from assignments.hw4_pytorch_init_norm.bands import band
 from autograder.authoring import require
+from autograder.worker.helpers import attempts
 
 HE = pytest.mark.question("he_init")
 XAVIER = pytest.mark.question("xavier_init")
@@ -80,6 +81,20 @@ def draws(nb, name, seed):
     }
 
 
+def observed(nb, name, shapes, weight, seeds):
+    """One part per case of this function."""
+    return attempts(
+        spread=lambda: statistics(nb, name, shapes, seeds[0]),
+        in_place=lambda: in_place(nb, name, weight),
+        generator=lambda: draws(nb, name, seeds[1]),
+    )
+
+
+def given(name):
+    """The inputs of the cases of one function."""
+    return name, [[60, 500], [400, 100]], torch.full((4, 7), 9.0), [14, 29]
+
+
 def signals(nb, names, relu, layers, width, rows, seed):
     """For each function the standard deviation of the last pre-activations of a deep network filled by it."""
     return [signal(getattr(nb, name), relu, layers, width, rows, seed) for name in names]
@@ -101,23 +116,22 @@ def signal(fill, relu, layers, width, rows, seed):
 @pytest.mark.points(1.25)
 def test_spread(compare, name):
     """Standard deviation, mean and range of the entries, for a wide and for a tall matrix"""
-    shapes = [[60, 500], [400, 100]]
     # With 30,000 draws a standard error is below 0.6 percent on either side; the tails tell normal from uniform.
-    compare(statistics, name, shapes, 14, rtol=0.04, forbid=("nn.init",))
+    compare(observed, *given(name), part="spread", rtol=0.04, forbid=("nn.init",))
 
 
 @EACH
 @pytest.mark.points(0.5)
 def test_in_place(compare, name):
     """Fills the tensor that it is given, returns it, and stays out of the graph"""
-    compare(in_place, name, torch.full((4, 7), 9.0), forbid=("nn.init",))
+    compare(observed, *given(name), part="in_place", forbid=("nn.init",))
 
 
 @EACH
 @pytest.mark.points(0.75)
 def test_generator(compare, name):
     """New values at every call, all of them from the generator that is passed"""
-    compare(draws, name, 29, forbid=("nn.init",))
+    compare(observed, *given(name), part="generator", forbid=("nn.init",))
 
 
 @pytest.mark.points(1)

@@ -1,5 +1,6 @@
 """Hidden cases: the network with normalization."""
 
+import functools
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import nn
 
 from assignments.hw4_pytorch_init_norm.inputs import normal
+from autograder.worker.helpers import attempts
 
 pytestmark = pytest.mark.question("norm_mlp")
 
@@ -81,6 +83,39 @@ def refused(nb, names):
     return outcomes
 
 
+def without_batch_norm(nb, dims, given):
+    """One part per case that needs the network alone."""
+    return attempts(
+        default_settings=lambda: logits(nb, dims, *given["default_settings"]),
+        layer=lambda: logits(nb, dims, *given["layer"]),
+        unknown_names=lambda: refused(nb, given["unknown_names"]),
+    )
+
+
+def with_batch_norm(nb, dims, given):
+    """One part per case that goes through the student's batch normalization, too."""
+    return attempts(
+        batch=lambda: logits(nb, dims, *given["batch"]),
+        evaluation=lambda: alone_and_together(nb, dims, *given["evaluation"]),
+    )
+
+
+@functools.cache
+def given(probe):
+    """The inputs of each part: tensors of its own, so that no part can spoil another's."""
+    if probe is without_batch_norm:
+        return {
+            "default_settings": [[], random_weights(800, DIMS, False), normal(870, 7, 3)],
+            "layer": [["tanh", "layer"], random_weights(800, DIMS, True), normal(870, 7, 3)],
+            "unknown_names": [["tanh", "group"], ["sine", "none"]],
+        }
+    batches = [normal(880 + i, 6, 3, scale=2.0) for i in range(3)]
+    return {
+        "batch": [["relu", "batch"], random_weights(800, DIMS, True), normal(870, 7, 3)],
+        "evaluation": [random_weights(800, DIMS, True), batches, normal(890, 4, 3)],
+    }
+
+
 def random_weights(seed, dims, normalized):
     """Weights and biases for every layer of a network, and for its normalizations if it has any."""
     layers = [
@@ -96,16 +131,16 @@ def random_weights(seed, dims, normalized):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
-    "settings",
+    "probe, part",
     [
-        pytest.param([], id="default-settings"),
-        pytest.param(["relu", "batch"], id="batch"),
-        pytest.param(["tanh", "layer"], id="layer"),
+        pytest.param(without_batch_norm, "default_settings", id="default-settings"),
+        pytest.param(with_batch_norm, "batch", id="batch"),
+        pytest.param(without_batch_norm, "layer", id="layer"),
     ],
 )
-def test_logits(compare, settings):
+def test_logits(compare, probe, part):
     """The logits of a small network whose weights are given"""
-    compare(logits, DIMS, settings, random_weights(800, DIMS, bool(settings)), normal(870, 7, 3))
+    compare(probe, DIMS, given(probe), part=part)
 
 
 @pytest.mark.points(1.5)
@@ -117,11 +152,10 @@ def test_parts(compare):
 @pytest.mark.points(1)
 def test_evaluation(compare):
     """Batch normalization in evaluation mode: a prediction does not depend on its companions"""
-    training = [normal(880 + i, 6, 3, scale=2.0) for i in range(3)]
-    compare(alone_and_together, DIMS, random_weights(800, DIMS, True), training, normal(890, 4, 3))
+    compare(with_batch_norm, DIMS, given(with_batch_norm), part="evaluation")
 
 
 @pytest.mark.points(0.5)
 def test_unknown_names(compare):
     """Unknown activations and normalizations are refused"""
-    compare(refused, [["tanh", "group"], ["sine", "none"]])
+    compare(without_batch_norm, DIMS, given(without_batch_norm), part="unknown_names")

@@ -1,5 +1,6 @@
 """Hidden cases: the signal-propagation table of a deep network."""
 
+import functools
 import itertools
 import math
 
@@ -8,8 +9,11 @@ import torch
 
 from assignments.hw4_pytorch_init_norm.inputs import normal
 from autograder.authoring import require
+from autograder.worker.helpers import attempts
 
 pytestmark = pytest.mark.question("preactivation_stds")
+
+LAYERS, FACTORS = 12, [1.0, 0.5, 1.5]  # of the network whose weights are rescaled
 
 
 def table(nb, weights, x, relu):
@@ -20,6 +24,11 @@ def table(nb, weights, x, relu):
 def tables(nb, networks):
     """One table for each of several networks."""
     return [table(nb, weights, x, relu) for weights, x, relu in networks]
+
+
+def tables_of_scaled(nb, weights, x, factors):
+    """The ReLU table of a network for each common factor of its weights."""
+    return [table(nb, [factor * weight for weight in weights], x, True) for factor in factors]
 
 
 def with_parameters(nb, weights, x):
@@ -35,6 +44,33 @@ def with_parameters(nb, weights, x):
     }
 
 
+def observed(nb, given):
+    """One part per case."""
+    return attempts(
+        tanh=lambda: table(nb, *given["tanh"]),
+        relu=lambda: table(nb, *given["relu"]),
+        thirty_layers=lambda: tables(nb, given["thirty_layers"]),
+        ratio_law=lambda: tables_of_scaled(nb, *given["ratio_law"]),
+        leaves_no_trace=lambda: with_parameters(nb, *given["leaves_no_trace"]),
+    )
+
+
+@functools.cache
+def given():
+    """The inputs of each part: tensors of its own, so that no part can spoil another's."""
+    width, he = 48, math.sqrt(2.0)
+    return {
+        "tanh": [layers(100, [5, 8, 2, 6], gain=2.0), normal(110, 3, 5, offset=0.5), False],
+        "relu": [layers(100, [5, 8, 2, 6], gain=2.0), normal(110, 3, 5, offset=0.5), True],
+        "thirty_layers": [
+            [layers(160, [width] * 31, gain=he), normal(150, 40, width), True],
+            [layers(200, [width] * 31, gain=1.0), normal(150, 40, width), False],
+        ],
+        "ratio_law": [layers(240, [32] * (LAYERS + 1), gain=he), normal(230, 30, 32), FACTORS],
+        "leaves_no_trace": [layers(260, [4, 6, 5], gain=1.5), normal(270, 7, 4)],
+    }
+
+
 def layers(seed, widths, *, gain):
     """Weight matrices between layers of the given widths; the variance of an entry is gain² / fan_in."""
     return [
@@ -47,29 +83,24 @@ def layers(seed, widths, *, gain):
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_table(compare, activation):
     """Every entry of the table of a small network whose layers differ in width"""
-    compare(table, layers(100, [5, 8, 2, 6], gain=2.0), normal(110, 3, 5, offset=0.5), activation == "relu")
+    compare(observed, given(), part=activation)
 
 
 @pytest.mark.points(1)
 def test_thirty_layers(compare):
     """Thirty layers: ReLU with He's spread, tanh with Xavier's"""
-    width, x = 48, normal(150, 40, 48)
-    he, xavier = layers(160, [width] * 31, gain=math.sqrt(2.0)), layers(200, [width] * 31, gain=1.0)
-    compare(tables, [[he, x, True], [xavier, x, False]], rtol=1e-6)
+    compare(observed, given(), part="thirty_layers", rtol=1e-6)
 
 
 @pytest.mark.points(1)
 def test_ratio_law(observe):
     """ReLU: weights c times as large make the signal of layer l c to the power l times as large"""
-    he = layers(240, [32] * 13, gain=math.sqrt(2.0))
-    x = normal(230, 30, 32)
-    factors = [1.0, 0.5, 1.5]
-    base, *others = observe(tables, [[[factor * weight for weight in he], x, True] for factor in factors])
-    for factor, scaled in zip(factors[1:], others, strict=True):
+    base, *others = observe(observed, given(), part="ratio_law")
+    for factor, scaled in zip(FACTORS[1:], others, strict=True):
         require(
-            len(base) == len(scaled) == len(he),
+            len(base) == len(scaled) == LAYERS,
             "The table needs exactly one entry per weight matrix.",
-            f"{len(scaled)} entries for {len(he)} layers",
+            f"{len(scaled)} entries for {LAYERS} layers",
         )
         ratios = [b / a for a, b in zip(base, scaled, strict=True)]
         require(
@@ -84,4 +115,4 @@ def test_ratio_law(observe):
 @pytest.mark.points(1)
 def test_leaves_no_trace(compare):
     """Trainable weights: plain numbers come back, nothing is recorded or changed"""
-    compare(with_parameters, layers(260, [4, 6, 5], gain=1.5), normal(270, 7, 4))
+    compare(observed, given(), part="leaves_no_trace")

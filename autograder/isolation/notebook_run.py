@@ -124,8 +124,10 @@ class NotebookRun:
             return True
         return self.restarts > MOST_RESTARTS
 
-    def observe(self, packed: PackedProbe, *, seconds: float, forbid: Sequence[str] = ()) -> Reply | Lost:
-        """Runs a packed probe in a fork of the notebook's process; `seconds` of CPU."""
+    def observe(
+        self, packed: PackedProbe, *, seconds: float, forbid: Sequence[str] = (), part: str | None = None
+    ) -> Reply | Lost:
+        """Runs a packed probe (or one part of it alone) in a fork of the notebook's process; `seconds` of CPU."""
         if time.monotonic() > self.deadline:
             return Lost("timeout", "the submission's whole time was used up")
         wall = seconds * self.limits.WALL_FACTOR + GRACE_SECONDS
@@ -136,6 +138,7 @@ class NotebookRun:
             "seed": packed.seed,
             "cpu_seconds": seconds,
             "forbid": list(forbid),
+            "part": part,
         }
         reply = self._exchange(request, seconds, wall)
         if isinstance(reply, Lost):

@@ -20,6 +20,7 @@ from autograder.worker import limits
 from autograder.worker.encode import encode_reply
 from autograder.worker.exceptions import describe
 from autograder.worker.frames import receive_frame
+from autograder.worker.helpers import run_only
 from autograder.worker.names import Missing, Names
 from autograder.worker.numeric_state import reset_numeric_state
 from autograder.worker.output import BoundedOutput
@@ -105,6 +106,7 @@ class NotebookProcess:
         with self.threads.limit(limits=1):
             reset_numeric_state(request["seed"])
             try:
+                run_only(request["part"])
                 probe, inputs = pickle.loads(request["probe"]), pickle.loads(request["inputs"])
                 with watched(tuple(request["forbid"])) as shortcuts:
                     value = probe(Names(self.shell.namespace), *inputs)

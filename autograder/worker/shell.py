@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from autograder.worker.exceptions import describe
 from autograder.worker.output import BoundedOutput, TooMuchOutput
 
-MOST_PRINTED = 16 << 20
+MOST_PRINTED = 4 << 20
 FRONT_END_MAGICS = ("matplotlib", "gui", "pylab")
 EXTENSION_MAGICS = ("load_ext", "reload_ext", "config")
 
