@@ -35,8 +35,10 @@ class CellShell:
         self.shell: InteractiveShell = InteractiveShell.instance(colors="nocolor")
         self.shell.showtraceback = _silent  # type: ignore[method-assign]
         self.shell.showsyntaxerror = _silent  # type: ignore[method-assign]
-        # IPython 9 keeps every exception's formatted traceback in the history: up to seconds, read by nobody here.
+        # IPython 9 keeps every exception's formatted traceback in the history: up to seconds, read by nobody here;
         vars(self.shell)["_format_exception_for_storage"] = lambda *_, **__: {}
+        # and a copy of everything printed, without bound.
+        vars(self.shell)["_tee"] = lambda channel: contextlib.nullcontext()
         vars(self.shell)["ask_exit"] = sys.exit
         self._forgive_magics()
 
