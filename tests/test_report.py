@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autograder.plaintext import one_line, plain
 from autograder.report import index_path, write_report
-from autograder.report.pages import class_page, student_page
+from autograder.report.pages import class_page, marked, student_page
 from autograder.report.statistics import case_statistics
 from autograder.results import Cell, Result
 from tests.toy_class import graded
@@ -179,3 +179,16 @@ def test_pages_are_written(tmp_path: Path) -> None:
 
 def test_no_results_make_a_page_too() -> None:
     assert "0 submissions" in class_page([])
+
+
+@pytest.mark.parametrize(
+    "hint, shown",
+    [
+        ("Use `nn.ModuleList`: the *biased* one.", "Use <code>nn.ModuleList</code>: the <em>biased</em> one."),
+        ("a * b * c and 2*3*4x", "a * b * c and 2*3*4x"),
+        ("`<script>` *<b>x</b>*", "<code>&lt;script&gt;</code> *&lt;b&gt;x&lt;/b&gt;*"),
+        ("one ` alone", "one ` alone"),
+    ],
+)
+def test_code_and_emphasis_in_hints_are_shown_as_such(hint, shown):
+    assert marked(hint) == shown

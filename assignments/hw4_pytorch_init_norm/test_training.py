@@ -172,7 +172,7 @@ def test_traces(compare):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.limit(seconds=20)
+@pytest.mark.limit(seconds=10)
 def test_without_normalization(observe):
     """Deep tanh network without normalization, PyTorch's default weights: nothing is learned"""
     x, t, points, settings = outcome_inputs()
@@ -188,7 +188,7 @@ def test_without_normalization(observe):
 
 
 @pytest.mark.points(0.75)
-@pytest.mark.limit(seconds=20)
+@pytest.mark.limit(seconds=10)
 @pytest.mark.parametrize("norm", ["batch", "layer"])
 def test_with_normalization(observe, norm):
     """The same network with normalization learns"""
@@ -204,7 +204,7 @@ def test_with_normalization(observe, norm):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.limit(seconds=20)
+@pytest.mark.limit(seconds=10)
 def test_with_xavier(observe):
     """Without normalization, but started from your Xavier weights, it learns"""
     x, t, points, settings = outcome_inputs()

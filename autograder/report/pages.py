@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from autograder.plaintext import one_line, plain
 from autograder.report.statistics import case_statistics
@@ -74,6 +77,17 @@ def _render(template: str, **values: Any) -> str:
     return str(page.render(**values, outcomes=OUTCOMES, cell_outcomes=CELL_OUTCOMES))
 
 
+def marked(text: str) -> Markup:
+    """Escaped text in which `code` and *emphasis*, as hints are written, are shown as such."""
+    escaped = str(escape(text))
+    with_code = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped)
+    return Markup(re.sub(r"(?<![\w*])\*(?=\w)([^*<>\n]+)(?<=\w)\*(?![\w*])", r"<em>\1</em>", with_code))
+
+
+def _points(points: float) -> str:
+    return f"{round_points(points):g}"
+
+
 @cache
 def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -85,5 +99,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(line=one_line, text=plain, points=lambda points: f"{round_points(points):g}")
+    environment.filters.update(
+        line=one_line, text=plain, marked=marked, points=lambda points: f"{round_points(points):g}"
+    )
     return environment
