@@ -220,7 +220,7 @@ def test_with_xavier(observe):
 
 
 @pytest.mark.points(0.5)
-@pytest.mark.limit(seconds=40)
+@pytest.mark.limit(seconds=10)
 def test_normalization_helps(observe):
     """With either normalization far more of the fresh points are right than without"""
     x, t, points, settings = outcome_inputs()
