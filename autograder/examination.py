@@ -10,7 +10,7 @@ from typing import Any
 from autograder.compare import Difference, differences
 from autograder.errors import UnusableAssignment
 from autograder.isolation import open_sandbox
-from autograder.isolation.notebook_run import MEMORY, Lost, NotebookRun
+from autograder.isolation.notebook_run import AGAIN, MEMORY, Lost, NotebookRun
 from autograder.isolation.observation import Reply
 from autograder.notebook import CodeCell, graded_cells, read_notebook
 from autograder.probes import PackedProbe, pack
@@ -22,11 +22,14 @@ from autograder.worker.exceptions import Raised
 
 MOST_DIFFERENCES = 8
 MEMORY_HINT = "It used more memory than a submission may: look for something that grows without end."
+AGAIN_HINT = (
+    "The notebook ended its own process again and again: look for what ends Python later, such as a thread or a timer."
+)
 EXIT_HINT = "It called exit() or sys.exit(), which ends Python: return the result instead."
 
 LOST_HINTS = {
     "timeout": "It ran out of time: look for an endless loop, or for work that could be done once.",
-    "crashed": "It ended the whole Python process ({why}).",
+    "crashed": "It ended the whole Python process: look for exit calls, native code, or memory that grows.",
     "error": "What it returned could not be read.",
 }
 
@@ -126,7 +129,7 @@ class Examination:
         reply = self._replies[key]
         if isinstance(reply, Lost):
             outcome: Outcome = reply.outcome if reply.outcome in ("timeout", "crashed") else "error"  # type: ignore[assignment]
-            hint = MEMORY_HINT if reply.why == MEMORY else LOST_HINTS[outcome].format(why=reply.why)
+            hint = MEMORY_HINT if reply.why == MEMORY else AGAIN_HINT if reply.why == AGAIN else LOST_HINTS[outcome]
             raise Verdict(outcome, hint, reply.why)
         if reply.kind != "observation":
             raise self._no_observation(probe, packed, reply, question)

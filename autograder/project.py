@@ -35,7 +35,7 @@ class Limits:
     memory_mb: int = 2048
     output_kb: int = 64
 
-    WALL_FACTOR = 3.0
+    WALL_FACTOR = 6.0
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import pytest
 
 from autograder.grading import grade_notebook, ungradable
 from autograder.isolation import Sandbox
 from autograder.project import Assignment
-from autograder.results import Case, Result
+from autograder.results import Case, Result, write_whole
 from tests.support import as_notebook
 
 TORCH = "import torch\n"
@@ -165,6 +166,7 @@ SETTINGS = [
     "torch.manual_seed(3); torch.set_num_threads(4)",
     "import sys; sys.stdout = None",
     "import builtins; builtins.print = None",
+    "import os; os.fork = os.waitpid = os._exit = lambda *a: 0",
 ]
 
 
@@ -228,3 +230,49 @@ def test_an_ungradable_submission_reports_every_question(tiny):
     assert (result.status, result.points, result.possible) == ("ungradable", 0, 7)
     assert [question.id for question in result.questions] == ["scale", "tally"]
     assert Result.from_json(result.to_json()) == result
+
+
+def test_an_exception_that_utf8_cannot_hold_is_recorded(grade, tmp_path):
+    result = grade(TORCH, "raise ValueError('bad \\ud800')", SCALE, TALLY, METER)
+    assert result.points == 7
+    write_whole(tmp_path / "result.json", result.to_json())
+    assert Result.from_json((tmp_path / "result.json").read_text(encoding="utf-8")).points == 7
+
+
+FORGED = """import struct
+from autograder.worker import notebook_process
+def forged(self, request):
+    document = b'DOCUMENT'
+    return struct.pack("!4sQQ", b"SRv1", len(document), 10) + document + struct.pack("<Q", 2) + b"{}"
+notebook_process.NotebookProcess.METHOD = forged
+"""
+
+
+@pytest.mark.parametrize("document", ['{"kind": []}', '{"kind": "shortcut", "names": 5}', "[]"])
+@pytest.mark.parametrize("method", ["probe_reply", "run_cell"])
+def test_a_forged_reply_is_its_own_submissions_matter(grade, document, method):
+    forged = FORGED.replace("DOCUMENT", document.replace("'", "")).replace("METHOD", method)
+    result = grade(TORCH, SCALE, TALLY, METER, forged, "x = 1")
+    assert result.status == "graded"
+    assert result.points == (0 if method == "probe_reply" else 7)
+    assert grade(TORCH, SCALE, TALLY, METER).points == 7
+
+
+def test_a_process_that_ends_itself_later_is_started_again(grade):
+    later = "import os, threading\nthreading.Timer(0.5, os._exit, (3,)).start()\n"
+    assert grade(TORCH, SCALE, TALLY, METER, later).points == 7
+
+
+MOUNTS = """import ctypes, os, time
+libc = ctypes.CDLL(None)
+if libc.unshare(0x10000000 | 0x00020000) == 0:
+    time.sleep(5)
+"""
+
+
+def test_a_user_namespace_of_its_own_ends_the_cell(grade, tiny_sandbox):
+    if tiny_sandbox.mode != "bwrap":
+        pytest.skip("user namespaces are bubblewrap's matter")
+    result = grade(TORCH, SCALE, TALLY, METER, MOUNTS)
+    assert result.points == 7
+    assert result.cells[4].outcome == ("crashed" if os.geteuid() == 0 else "ok")

@@ -29,9 +29,9 @@ HOARDS = {
     import os, time
     for _ in range(6):
         if os.fork() == 0:
-            held = bytearray(os.urandom(1 << 20) * 150)
+            held = b"x" * (150 << 20)
             time.sleep(5)
-    time.sleep(2)
+    time.sleep(4)
 """,
 }
 

@@ -98,6 +98,13 @@ EVIL = {
     "not UTF-8": framed(b'{"kind": "\xff"}'),
     "no object": framed(b"[]"),
     "no kind": framed(b"{}"),
+    "a kind that is a list": framed(b'{"kind": []}'),
+    "names that are a number": framed(b'{"kind": "shortcut", "names": 5}'),
+    "names that are numbers": framed(b'{"kind": "shortcut", "names": [5]}'),
+    "a fact too many": framed(b'{"kind": "observation", "points": 100}'),
+    "a fact too few": framed(b'{"kind": "missing", "name": "x"}'),
+    "a flag that is text": framed(b'{"kind": "missing", "name": "x", "unfilled": "yes"}'),
+    "keys made to collide": observation(["dict", [[["int", str(i * (2**61 - 1))], ["none"]] for i in range(3000)]]),
     "a verdict": framed(b'{"kind": "passed"}'),
     "NaN in JSON": framed(b'{"kind": "observation", "value": NaN}'),
     "deep JSON": framed(b'{"kind": "observation", "value": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
@@ -176,3 +183,10 @@ def test_a_damaged_reply_is_a_reply_or_refused(value, data):
 def test_a_reply_larger_than_allowed_is_refused_at_its_header():
     with pytest.raises(Malformed, match="bytes"):
         read_header(HEADER.pack(MAGIC, 10, MOST_ARRAYS + 1))
+
+
+def test_texts_are_bounded_and_can_be_written_whatever_was_sent():
+    reply = decode_reply(framed(b'{"kind": "raised", "type": "' + b"T" * 90_000 + b'", "message": "bad \\ud800"}'))
+    assert len(reply.facts["type"]) == 100
+    assert reply.facts["message"].encode() == b"bad ?"
+    assert decode_reply(observation(["str", "\ud800"])).value == "?"

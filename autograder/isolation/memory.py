@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import threading
 from pathlib import Path
 
 PERIOD = 0.05
 MEMFD_EVERY = 10
-PAGE = resource.getpagesize()
 
 
 class MemoryKeeper(threading.Thread):
@@ -29,6 +27,8 @@ class MemoryKeeper(threading.Thread):
         self.spared: set[int] = {1, warm}
         self.last_resort: int | None = None
         self.ended = 0
+        self.host_warm = 0
+        self.namespace = ""
         self.stopped = threading.Event()
 
     def run(self) -> None:
@@ -37,16 +37,29 @@ class MemoryKeeper(threading.Thread):
         while not self.stopped.wait(PERIOD):
             rounds += 1
             pids = [self.top, *tree(self.top)]
-            resident = {pid: resident_bytes(pid) for pid in pids}
+            self.end_namespaces(pids)
+            private = {pid: private_bytes(pid) for pid in pids}
             if not base:
-                base = next((resident[pid] for pid in pids if pid_inside(pid) == self.warm), 0)
+                base = next((private[pid] for pid in pids if pid_inside(pid) == self.warm), 0)
             if not base:
                 continue
-            upper = sum(max(0, size - base) for size in resident.values())
+            upper = sum(max(0, size - base) for size in private.values())
             if rounds % MEMFD_EVERY == 0:
                 upper += memfd_bytes(pids)
             if upper > self.limit:
                 self.look_closely(pids)
+
+    def end_namespaces(self, pids: list[int]) -> None:
+        """Ends what has made a user namespace of its own: in it, it could mount memory that nobody counts."""
+        own = {pid: pid_inside(pid) for pid in pids} if not self.namespace else {}
+        for pid, inside in own.items():
+            if inside == self.warm:
+                self.host_warm, self.namespace = pid, user_namespace(pid)
+        for pid in tree(self.host_warm) if self.namespace else ():
+            if user_namespace(pid) not in ("", self.namespace):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+                    self.ended += 1
 
     def look_closely(self, pids: list[int]) -> None:
         """Sums proportional set sizes, and acts when even that is above the limit."""
@@ -78,23 +91,28 @@ def tree(top: int) -> list[int]:
     return found
 
 
-def resident_bytes(pid: int) -> int:
-    """Resident memory of a process, 0 when it has gone."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0
+def private_bytes(pid: int) -> int:
+    """Anonymous and shared memory of a process, without mapped files; 0 when it has gone.
+
+    A fork maps all of its parent's anonymous memory from the start, but files only as it touches them.
+    """
+    total = 0
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(("RssAnon:", "RssShmem:")):
+                total += int(line.split()[1]) << 10
+    return total
 
 
 def proportional_bytes(pid: int) -> int:
-    """Memory of a process with shared pages divided among their users; resident memory where that is closed."""
+    """Memory of a process with shared pages divided among their users; its private memory where that is closed."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) << 10
     except (OSError, IndexError, ValueError):
         pass
-    return resident_bytes(pid)
+    return private_bytes(pid)
 
 
 def memfd_bytes(pids: list[int]) -> int:
@@ -122,3 +140,11 @@ def pid_inside(pid: int) -> int:
     except (OSError, ValueError):
         pass
     return 0
+
+
+def user_namespace(pid: int) -> str:
+    """The name of a process's user namespace; empty when it has gone or may not be asked."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/user")
+    except OSError:
+        return ""

@@ -24,6 +24,7 @@ PING_SECONDS = 5.0
 
 CELL_OUTCOMES: tuple[CellOutcome, ...] = ("ok", "raised", "syntax", "exited", "timeout")
 OUT_OF_MEMORY = re.compile(r"^MemoryError|annot allocate memory|can't allocate memory|Unable to allocate|bad_alloc")
+AGAIN = "the notebook's process ended again and again"
 MEMORY = "used more memory than a submission may"
 
 
@@ -141,28 +142,37 @@ class NotebookRun:
             "part": part,
         }
         reply = self._exchange(request, seconds, wall)
-        if isinstance(reply, Lost):
-            self._recover()
+        if isinstance(reply, Lost) and not self._recover() and reply.outcome == "crashed":
+            # The notebook's process is gone, too: it may have ended by itself. A probe that ends it does so again.
+            reply = self._exchange(request, seconds, wall)
+            if isinstance(reply, Lost):
+                self._recover()
         return reply
 
-    def _recover(self) -> None:
-        """After a lost probe: ends what it left, and starts the notebook anew when its process is gone or deaf."""
+    def _recover(self) -> bool:
+        """After a lost probe: ends what it left; False when the notebook's process is gone or deaf, and was dropped."""
         try:
             if self.worker is not None:
                 self.worker.end_strays()
                 if isinstance(self._exchange({"do": "settle"}, PING_SECONDS, PING_SECONDS), Reply):
-                    return
+                    return True
         except WarmParentLost:
             pass
         self.drop_worker()
+        return False
+
+    def _restart(self) -> None:
+        self.restarts += 1
+        if self.restarts <= MOST_RESTARTS:
+            self.run_cells()
+        if self.restarts > MOST_RESTARTS:
+            self.drop_worker()
 
     def _exchange(self, request: dict[str, Any], cpu: float, wall: float) -> Reply | Lost:
         if self.worker is None:
-            if self.restarts > MOST_RESTARTS:
-                return Lost("crashed", "the notebook's process ended again and again")
-            self.restarts += 1
-            self.run_cells()
-        assert self.worker is not None
+            self._restart()
+        if self.worker is None:
+            return Lost("crashed", AGAIN)
         worker, ended_before = self.worker, self.worker.memory_ended
         deadline = time.monotonic() + wall
         started = time.monotonic()

@@ -12,7 +12,16 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from autograder.worker.encode import HEADER, MAGIC, MAX_ARRAY_BYTES, MAX_ARRAYS, MAX_DEPTH, MAX_NODES
+from autograder.worker.encode import (
+    HEADER,
+    MAGIC,
+    MAX_ARRAY_BYTES,
+    MAX_ARRAYS,
+    MAX_DEPTH,
+    MAX_ENTRIES,
+    MAX_NODES,
+    MAX_TEXT,
+)
 from autograder.worker.exceptions import Raised
 
 MOST_DOCUMENT = 8 << 20
@@ -24,7 +33,15 @@ ITEM_BYTES = {
     "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1,
     "U16": 2, "U32": 4, "U64": 8, "C64": 8,
 }  # fmt: skip
-KINDS = {"observation", "missing", "raised", "shortcut", "cell", "settled"}
+# What each kind of reply says besides its value: a flag, a list of texts, or a text of at most so many characters.
+FACTS: dict[str, dict[str, int | type]] = {
+    "observation": {},
+    "missing": {"name": 600, "unfilled": bool},
+    "raised": {"type": 100, "message": 1000},
+    "shortcut": {"names": list},
+    "cell": {"outcome": 20, "message": 1000, "printed": 200_000},
+    "settled": {"notes": list},
+}
 
 
 class Malformed(ValueError):
@@ -61,6 +78,15 @@ def read_header(header: bytes) -> tuple[int, int]:
 
 def decode_reply(data: bytes) -> Reply:
     """Decodes header, document and arrays; raises `Malformed` for anything out of place."""
+    try:
+        return _decode_reply(data)
+    except Malformed:
+        raise
+    except Exception as error:  # whatever a reply may do to this reader, it is the reply's fault
+        raise Malformed(f"a reply that cannot be read: {type(error).__name__}") from None
+
+
+def _decode_reply(data: bytes) -> Reply:
     document_length, arrays_length = read_header(data[: HEADER.size])
     body = data[HEADER.size :]
     if len(body) != document_length + arrays_length:
@@ -69,25 +95,32 @@ def decode_reply(data: bytes) -> Reply:
         document = json.loads(body[:document_length], parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"its document cannot be read: {error}") from None
-    if not isinstance(document, dict) or document.get("kind") not in KINDS:
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str) or document["kind"] not in FACTS:
         raise Malformed("a document of no known kind")
-    value_node = document.pop("value", ["none"])
-    kind = document.pop("kind")
-    arrays = read_arrays(body[document_length:])
-    value = _Decoder(arrays).value(value_node)
-    return Reply(kind, value, {name: _plain_fact(fact) for name, fact in document.items()})
+    kind, node = document.pop("kind"), document.pop("value", ["none"])
+    if document.keys() != FACTS[kind].keys():
+        raise Malformed(f"a {kind} with other facts than it should have")
+    facts = {name: _fact(FACTS[kind][name], fact) for name, fact in document.items()}
+    return Reply(kind, _Decoder(read_arrays(body[document_length:])).value(node), facts)
 
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _plain_fact(fact: Any) -> Any:
-    if isinstance(fact, (str, bool, int)) or fact is None:
-        return fact[:200_000] if isinstance(fact, str) else fact
-    if isinstance(fact, list) and len(fact) <= 1000 and all(isinstance(item, str) for item in fact):
-        return [item[:500] for item in fact]
-    raise Malformed("a fact that is neither text nor a flag")
+def clean_text(text: str, most: int) -> str:
+    """Text cut to a length, with what UTF-8 cannot hold replaced."""
+    return text[:most].encode("utf-8", "replace").decode("utf-8")
+
+
+def _fact(form: int | type, fact: Any) -> Any:
+    """A fact in the form it must have: a flag, a list of short texts, or a text of at most so many characters."""
+    if form is bool:
+        return bool(_only(bool, fact))
+    if form is list:
+        return [clean_text(_only(str, item), 300) for item in _only(list, fact)[:100]]
+    assert isinstance(form, int)
+    return clean_text(_only(str, fact), form)
 
 
 def read_arrays(blob: bytes) -> dict[str, torch.Tensor]:
@@ -180,7 +213,7 @@ class _Decoder:
         return complex(decode_float(real), decode_float(imaginary))
 
     def read_str(self, _: int, text: Any) -> str:
-        return str(_only(str, text))
+        return clean_text(_only(str, text), MAX_TEXT)
 
     def read_list(self, depth: int, items: Any) -> list[Any]:
         return [self.value(item, depth + 1) for item in _only(list, items)]
@@ -189,6 +222,8 @@ class _Decoder:
         return tuple(self.read_list(depth, items))
 
     def read_dict(self, depth: int, items: Any) -> dict[Any, Any]:
+        if len(_only(list, items)) > MAX_ENTRIES:
+            raise Malformed("a dict of thousands of entries")
         pairs = [(self.value(key, depth + 1), self.value(value, depth + 1)) for key, value in _only(list, items)]
         if not all(isinstance(key, (str, int, float, bool, tuple, type(None))) for key, _ in pairs):
             raise Malformed("a dict with keys that are no plain data")
@@ -202,10 +237,10 @@ class _Decoder:
         return array
 
     def read_raised(self, _: int, type: Any, message: Any) -> Raised:
-        return Raised(str(_only(str, type))[:200], str(_only(str, message))[:2000])
+        return Raised(clean_text(_only(str, type), 200), clean_text(_only(str, message), 1000))
 
     def read_unsupported(self, _: int, what: Any) -> Unsupported:
-        return Unsupported(_only(str, what)[:200])
+        return Unsupported(clean_text(_only(str, what), 200))
 
 
 def _only(kind: type, value: Any) -> Any:

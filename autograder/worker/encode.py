@@ -19,6 +19,7 @@ HEADER = struct.Struct("!4sQQ")
 
 MAX_DEPTH = 16
 MAX_NODES = 50_000
+MAX_ENTRIES = 2_000  # of a dict: its keys may be made to collide
 MAX_TEXT = 20_000
 MAX_DIGITS = 300
 MAX_ARRAYS = 4096
@@ -56,6 +57,8 @@ class _Encoder:
             return self.tensor(value)
         if isinstance(value, np.ndarray):
             return self.ndarray(value)
+        if isinstance(value, Mapping) and len(value) > MAX_ENTRIES:
+            return ["unsupported", f"a dict of more than {MAX_ENTRIES} entries"]
         if isinstance(value, Mapping):
             return ["dict", [[self.node(k, depth + 1), self.node(v, depth + 1)] for k, v in value.items()]]
         if isinstance(value, (list, tuple)):
