@@ -14,6 +14,7 @@ from autograder import __version__, grader_process
 from autograder.errors import AutograderError
 from autograder.grader_process import ENVIRONMENT, Task, prepare, refuse
 from autograder.grades import write_grades
+from autograder.plaintext import one_line
 from autograder.pools import make_pool, run_all
 from autograder.project import Assignment
 from autograder.results import Result, write_whole
@@ -52,11 +53,12 @@ def grade_class(
                 on_result(earlier)
             else:
                 todo.append(submission)
+        names = {submission.id: submission.name for submission in todo}
         pool = make_pool(min(jobs, max(1, len(todo))), cluster, prepare, ENVIRONMENT)
         makers = [_maker(assignment, isolation, submission) for submission in todo]
         with closing(run_all(pool, grader_process.grade_one, makers, failed=refuse)) as outcomes:
             for result in outcomes:
-                result.graded_with = key
+                result.graded_with, result.file = key, one_line(names[result.submission])
                 write_whole(result_path(out, result.submission), result.to_json())
                 results[result.submission] = result
                 on_result(result)

@@ -32,20 +32,21 @@ def write_grades(
 ) -> None:
     """Writes `out/grades.csv`, sorted by submission; one that was not graded has a status and no points."""
     questions = [question.id for question in assignment.questions]
-    header = ["submission", *questions, "total", "possible", "status", "reason"]
+    header = ["submission", *questions, "total", "possible", "status", "reason", "file"]
     possible = _points(assignment.possible)
     rows: list[list[str]] = []
+    blank = [""] * len(questions)
     for submission in submissions:
-        result = results.get(submission.id)
+        result, file = results.get(submission.id), _cell(submission.name)
         if result is None or result.status != "graded":
             status, reason = (result.status, result.reason) if result else (NOT_GRADED, "grading was interrupted")
-            rows.append([submission.id, *[""] * len(questions), "", possible, status, _cell(reason)])
+            rows.append([submission.id, *blank, "", possible, status, _cell(reason), file])
             continue
         points = {question.id: _points(question.points) for question in result.questions}
-        marks = [points.get(question, "") for question in questions]
-        rows.append([submission.id, *marks, _points(result.points), possible, result.status, _cell(result.reason)])
+        marks, total = [points.get(question, "") for question in questions], _points(result.points)
+        rows.append([submission.id, *marks, total, possible, result.status, _cell(result.reason), file])
     for student in students_without:
-        rows.append([_cell(student), *[""] * len(questions), "", possible, NO_SUBMISSION, "on the roster only"])
+        rows.append([_cell(student), *blank, "", possible, NO_SUBMISSION, "on the roster only", ""])
     rows.sort(key=lambda row: (row[0].lower(), row[0]))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

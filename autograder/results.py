@@ -52,7 +52,7 @@ class QuestionResult:
 
 @dataclass
 class Result:
-    """One submission's grading: the whole of `results/<id>.json`."""
+    """One submission's grading: the whole of `results/<id>.json`; `file` is the name under which it was handed in."""
 
     assignment: str
     submission: str
@@ -67,6 +67,7 @@ class Result:
     questions: list[QuestionResult]
     notes: list[str] = field(default_factory=list)
     graded_with: str = ""
+    file: str = ""
     schema: int = SCHEMA
 
     def to_json(self) -> str:

@@ -93,7 +93,9 @@ def test_a_class_for_real(assignment: Assignment, out: Path, tmp_path: Path) -> 
         ("possible", "3"),
         ("status", "graded"),
         ("reason", ""),
+        ("file", "right"),
     ]
+    assert results[1].file == "right"
     assert "web page" in rows["unreadable"]["reason"]
     assert (rows["unreadable"]["status"], rows["unreadable"]["total"]) == ("ungradable", "")  # and not a silent 0
 

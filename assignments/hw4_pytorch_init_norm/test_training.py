@@ -126,6 +126,8 @@ def outcome_inputs():
 def accuracy(logits):
     """Share of the fresh points that the logits put on the right side."""
     _, labels = moons(FRESH_POINTS, 2)
+    is_row = isinstance(logits, torch.Tensor) and logits.shape == (FRESH_POINTS,)
+    require(is_row, "The trained network must return one logit for each point.")
     return float(((logits.reshape(-1) > 0) == (labels.reshape(-1) > 0.5)).double().mean())
 
 
