@@ -40,7 +40,9 @@ HOARDS = {
 def test_memory_that_is_spread_out_is_found(tiny: Assignment, tiny_sandbox: Sandbox, name: str):
     hoarding = f"def scale(x, factor=2.0):{HOARDS[name]}    return x * factor\n"
     cells = as_notebook("import torch", hoarding, TALLY, METER)
+    replaced = tiny_sandbox.replaced
     result = grade_notebook(tiny, cells, submission="s", sha256="0", sandbox=tiny_sandbox)
+    assert tiny_sandbox.replaced == replaced  # the keeper ends the case, not the sandbox
     assert [question.points for question in result.questions] == [0, 3]
     values = result.questions[0].cases[0]
     assert (values.outcome, values.hint[:28]) == ("crashed", "It used more memory than a s")

@@ -16,58 +16,43 @@ MEMFD_EVERY = 10
 
 
 class MemoryKeeper(threading.Thread):
-    """Looks every 50 ms at the processes below `top`; above the limit it ends them.
+    """Looks every 50 ms at the processes below a sandbox's warm parent; above the limit it ends them.
 
-    Pids are as the sandbox numbers them: the warm parent is spared, the notebook's own process goes last.
+    `top` is the process that was started here, `warm` and `last_resort` are pids as the sandbox numbers them: the
+    warm parent, and the notebook's own process, which goes last.
     """
 
-    def __init__(self, top: int, limit: int, warm: int) -> None:
+    def __init__(self, top: int, limit: int, warm: int, last_resort: int) -> None:
         super().__init__(name="memory-keeper", daemon=True)
-        self.top, self.limit, self.warm = top, limit, warm
-        self.spared: set[int] = {1, warm}
-        self.last_resort: int | None = None
+        self.top, self.limit, self.warm, self.last_resort = top, limit, warm, last_resort
         self.ended = 0
-        self.host_warm = 0
-        self.namespace = ""
         self.stopped = threading.Event()
 
     def run(self) -> None:
+        parent = next((pid for pid in [self.top, *tree(self.top)] if pid_inside(pid) == self.warm), None)
+        if parent is None:
+            return
+        inherited, namespace = private_bytes(parent), user_namespace(parent)
         rounds = 0
-        base = 0
         while not self.stopped.wait(PERIOD):
             rounds += 1
-            pids = [self.top, *tree(self.top)]
-            self.end_namespaces(pids)
-            private = {pid: private_bytes(pid) for pid in pids}
-            if not base:
-                base = next((private[pid] for pid in pids if pid_inside(pid) == self.warm), 0)
-            if not base:
-                continue
-            upper = sum(max(0, size - base) for size in private.values())
+            pids = tree(parent)
+            # In a user namespace of its own a process could mount memory that nobody counts.
+            self.end([pid for pid in pids if user_namespace(pid) not in ("", namespace)])
+            upper = sum(max(0, private_bytes(pid) - inherited) for pid in pids)
             if rounds % MEMFD_EVERY == 0:
                 upper += memfd_bytes(pids)
             if upper > self.limit:
                 self.look_closely(pids)
 
-    def end_namespaces(self, pids: list[int]) -> None:
-        """Ends what has made a user namespace of its own: in it, it could mount memory that nobody counts."""
-        own = {pid: pid_inside(pid) for pid in pids} if not self.namespace else {}
-        for pid, inside in own.items():
-            if inside == self.warm:
-                self.host_warm, self.namespace = pid, user_namespace(pid)
-        for pid in tree(self.host_warm) if self.namespace else ():
-            if user_namespace(pid) not in ("", self.namespace):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-                    self.ended += 1
-
     def look_closely(self, pids: list[int]) -> None:
         """Sums proportional set sizes, and acts when even that is above the limit."""
-        own = {pid: pid_inside(pid) for pid in pids}
-        sizes = {pid: proportional_bytes(pid) for pid in pids if own[pid] not in self.spared}
-        if sum(sizes.values()) + memfd_bytes(list(sizes)) <= self.limit:
-            return
-        for pid in [pid for pid in sizes if own[pid] != self.last_resort] or list(sizes):
+        if sum(map(proportional_bytes, pids)) + memfd_bytes(pids) > self.limit:
+            self.end([pid for pid in pids if pid_inside(pid) != self.last_resort] or pids)
+
+    def end(self, pids: list[int]) -> None:
+        """Ends these processes."""
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
                 self.ended += 1

@@ -175,8 +175,7 @@ class ForkedWorker:
         limit = sandbox.assignment.limits.memory_mb << 20
         self.keeper: MemoryKeeper | None = None
         if sys.platform.startswith("linux"):
-            self.keeper = MemoryKeeper(sandbox.launched.process.pid, limit, sandbox.warm_pid)
-            self.keeper.last_resort = pid
+            self.keeper = MemoryKeeper(sandbox.launched.process.pid, limit, sandbox.warm_pid, pid)
             self.keeper.start()
 
     def request(self, payload: bytes, seconds: float) -> socket.socket:

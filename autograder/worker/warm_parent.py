@@ -249,14 +249,14 @@ def rehearse() -> None:
 
     from autograder.worker.encode import encode_reply
     from autograder.worker.numeric_state import reset_numeric_state
-    from autograder.worker.watchers import OPERATORS, watched
+    from autograder.worker.watchers import FAMILIES, watched
 
     reset_numeric_state()
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for dtype in (torch.float64, torch.float32):
         x = torch.randn(8, 4, dtype=dtype, requires_grad=True)
-        with watched((*OPERATORS, "nn.init")):
+        with watched((*FAMILIES, "nn.init")):
             ((x - x.mean(dim=0)) / torch.sqrt(x.var(dim=0) + 1e-5)).backward(torch.randn(8, 4, dtype=dtype))
     optimizer.zero_grad()
     torch.nn.BCEWithLogitsLoss()(model(x), torch.zeros(8, 1)).backward()

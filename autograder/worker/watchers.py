@@ -15,14 +15,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Fragments of operator names, as the dispatcher spells them. group_norm and instance_norm compute batch norm or
-# layer norm with the right shapes, so they count for both.
-OPERATORS: dict[str, tuple[str, ...]] = {
-    "batch_norm": ("batch_norm", "instance_norm", "group_norm"),
-    "layer_norm": ("layer_norm", "instance_norm", "group_norm"),
-    "rms_norm": ("rms_norm", "layer_norm", "group_norm"),
-}
-FUNCTIONS: dict[str, tuple[str, ...]] = {
+# Fragments of the names of operators, as the dispatcher spells them, and of functions. group_norm and instance_norm
+# compute batch norm or layer norm with the right shapes, so they count for both.
+FAMILIES: dict[str, tuple[str, ...]] = {
     "batch_norm": ("batch_norm", "instance_norm", "group_norm"),
     "layer_norm": ("layer_norm", "instance_norm", "group_norm"),
     "rms_norm": ("rms_norm", "layer_norm", "group_norm"),
@@ -79,14 +74,13 @@ def watched(families: tuple[str, ...]) -> Iterator[set[str]]:
 
     Families: `batch_norm`, `layer_norm`, `rms_norm`, `nn.init`; ValueError for any other.
     """
-    unknown = set(families) - set(OPERATORS) - {"nn.init"}
+    unknown = set(families) - set(FAMILIES) - {"nn.init"}
     if unknown:
         raise ValueError(f"unknown family of shortcuts: {', '.join(sorted(unknown))}")
     seen: set[str] = set()
     with ExitStack() as stack:
-        if fragments := {f for family in families for f in OPERATORS.get(family, ())}:
+        if fragments := {fragment for family in families for fragment in FAMILIES.get(family, ())}:
             stack.enter_context(_OperatorWatcher(fragments, seen))
-        if fragments := {f for family in families for f in FUNCTIONS.get(family, ())}:
             stack.enter_context(_FunctionWatcher(fragments, seen))
         if "nn.init" in families:
             stack.enter_context(_calls_watched(_init_code(), seen))
